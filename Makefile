@@ -1,0 +1,38 @@
+# Two commands on a fresh machine: make demo, make test. Everything lives in .venv; constraints.txt pins it.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint format bench reproduce clean
+
+.venv/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: .venv/.ready
+	$(BIN)/proxcode demo --output demo
+
+test: .venv/.ready
+	$(BIN)/python -m pytest
+
+lint: .venv/.ready
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: .venv/.ready
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/.ready
+	$(BIN)/python benchmarks/fit_scaling.py
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/fit_memory.py
+
+reproduce: .venv/.ready
+	$(BIN)/python examples/01_initial_guess.py
+
+clean:
+	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,135 @@
+"""The loop: one bit after another (Section "Proximity Preserving Code").
+
+Given the code so far,
+
+1. count near and far pairs by Hamming distance and find beta, the threshold (Step I, Eq. 10),
+2. look up the weights W of all pairs in two tables over that distance (Step II),
+3. find the bit as a cut of the signed graph W: maximise b'Wb (Eq. 11),
+4. train a hash function to carry the bit to new points,
+5. put the hash function's own bit into the code, so that the next bit corrects its errors.
+"""
+
+from time import perf_counter
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from proxcode.cut import Cut, SignedGraph
+from proxcode.cut.initial import sides
+from proxcode.hamming import GrowingCode
+from proxcode.hashing import HashFunction
+from proxcode.relations import Relation
+from proxcode.threshold import Threshold, logistic_loss, loss
+from proxcode.weights import Weights
+
+
+class CutSearch(Protocol):
+    """What finds a cut; see `proxcode.cut.Restarts`."""
+
+    def solve(self, graph: SignedGraph, rng: np.random.Generator) -> Cut:
+        """Return a partition with large b'Wb."""
+
+
+class BitRecord(NamedTuple):
+    """What happened at one bit; the code's figures are those with this bit in it.
+
+    Attributes
+    ----------
+    alpha : float
+        Threshold of the code, in the paper's doubled Hamming distance.
+    loss : float
+        Share of pairs on the wrong side of the best threshold (Eq. 4).
+    logistic_loss : float
+        Its relaxation at alpha (Eq. 8), a mean over pairs.
+    flips, sweeps : int
+        What the cut took.
+    hash_accuracy : float
+        Share of points whose bit the hash function kept.
+    seconds : float
+    """
+
+    alpha: float
+    loss: float
+    logistic_loss: float
+    flips: int
+    sweeps: int
+    hash_accuracy: float
+    seconds: float
+
+
+class BitLoop:
+    """Learns bits of the points of a relation.
+
+    Parameters
+    ----------
+    relation : Relation
+    threshold : Threshold
+    weights : Weights
+    cut : CutSearch
+    hash_function : HashFunction or None
+        Begun on the same points; None learns the bits of these points alone.
+    error_correction : bool
+        Whether the hash function's bit, not the cut's, goes into the code.
+    seed : int
+        Bit k is drawn from (seed, k) alone, whatever came before: a longer code begins with the shorter one.
+    code : GrowingCode
+        The code so far.
+    """
+
+    def __init__(
+        self,
+        relation: Relation,
+        *,
+        threshold: Threshold,
+        weights: Weights,
+        cut: CutSearch,
+        hash_function: HashFunction | None,
+        error_correction: bool,
+        seed: int,
+        code: GrowingCode,
+    ) -> None:
+        self.threshold = threshold
+        self.weights = weights
+        self.cut = cut
+        self.hash_function = hash_function
+        self.error_correction = error_correction
+        self.seed = seed
+        self.code = code
+        self.relation = relation
+        self._count()
+
+    def _count(self) -> None:
+        """Step I for the code as it is now."""
+        self._units = self.relation.units(self.code)
+        self.near, self.far = self._units.counts()
+        for name, counts in (("near", self.near), ("far", self.far)):
+            if counts.sum() == 0:
+                raise ValueError(
+                    f"there is no {name} pair among the {self.relation.n_points} points: a code needs both near and far "
+                    "pairs to tell apart."
+                )
+        self.beta = self.threshold.beta(self.near, self.far)
+
+    @property
+    def alpha(self) -> float:
+        """Threshold of the code in the paper's doubled distance."""
+        return self.code.n_bits - self.beta
+
+    def step(self) -> BitRecord:
+        """Learn the next bit."""
+        start = perf_counter()
+        rng = np.random.default_rng([self.seed, self.code.n_bits])
+        graph = self._units.graph(*self.weights.tables(self.beta, self.code.n_bits))
+        cut = self.cut.solve(graph, rng)
+        kept = cut.side if self.hash_function is None else sides(self.hash_function.learn(cut.side))
+        self.code.append(kept if self.error_correction else cut.side)
+        self._count()
+        return BitRecord(
+            alpha=self.alpha,
+            loss=loss(self.near, self.far),
+            logistic_loss=logistic_loss(self.near, self.far, self.beta),
+            flips=cut.flips,
+            sweeps=cut.sweeps,
+            hash_accuracy=float((kept == cut.side).mean()),
+            seconds=perf_counter() - start,
+        )

@@ -1,0 +1,126 @@
+"""Signed graphs, as the updates and initial guesses see them.
+
+A graph is whatever can multiply its weights W by a vector and keep the field s = Wb up to date when one point changes
+sides. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out everywhere.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxcode.cut import _kernels
+
+Vector = NDArray[np.float64]
+Side = NDArray[np.int8]
+
+
+class SignedGraph(ABC):
+    """Symmetric weights W between `n_points` points; positive attracts, negative repels."""
+
+    n_points: int
+
+    @abstractmethod
+    def matvec(self, x: Vector) -> Vector:
+        """Return Wx."""
+
+    @abstractmethod
+    def absolute_degrees(self) -> Vector:
+        """Return the sums of |w_ij| over j."""
+
+    @abstractmethod
+    def field(self, side: Side) -> Vector:
+        """Return the field of a partition, in the graph's own form: `next_improving` and `flip` take it back."""
+
+    @abstractmethod
+    def next_improving(self, side: Side, field: Vector, start: int, tolerance: float) -> int:
+        """Return the first point from `start` on with b_i s_i < -tolerance, n_points where there is none."""
+
+    @abstractmethod
+    def flip(self, point: int, side: Side, field: Vector) -> None:
+        """Move a point to the other side; updates `side` and `field` in place."""
+
+    @abstractmethod
+    def field_value(self, side: Side, field: Vector) -> float:
+        """Return b'Wb of a partition whose field is known."""
+
+    def value(self, side: Side) -> float:
+        """Return b'Wb."""
+        return self.field_value(side, self.field(side))
+
+
+class _ExplicitGraph(SignedGraph):
+    """A graph whose weights are stored: the field is s itself."""
+
+    def field(self, side: Side) -> Vector:
+        return self.matvec(side.astype(np.float64))
+
+    def next_improving(self, side: Side, field: Vector, start: int, tolerance: float) -> int:
+        return int(_kernels.next_improving(side, field, start, tolerance))
+
+    def field_value(self, side: Side, field: Vector) -> float:
+        return float(side @ field)
+
+
+class DenseGraph(_ExplicitGraph):
+    """Weights as a square array."""
+
+    def __init__(self, W: NDArray[Any]) -> None:
+        self.weights = np.array(W, dtype=np.float64)
+        np.fill_diagonal(self.weights, 0.0)
+        self.n_points = len(self.weights)
+
+    def matvec(self, x: Vector) -> Vector:
+        return self.weights @ x
+
+    def absolute_degrees(self) -> Vector:
+        return np.abs(self.weights).sum(axis=1)
+
+    def flip(self, point: int, side: Side, field: Vector) -> None:
+        side[point] = -side[point]
+        field += (2.0 * side[point]) * self.weights[point]
+
+
+class SparseGraph(_ExplicitGraph):
+    """Weights as a scipy.sparse matrix."""
+
+    def __init__(self, W: Any) -> None:
+        weights = sp.coo_array(W)
+        off_diagonal = weights.row != weights.col
+        entries = (weights.data[off_diagonal].astype(np.float64), (weights.row[off_diagonal], weights.col[off_diagonal]))
+        self.weights = sp.csr_array(entries, shape=weights.shape)
+        self.n_points = weights.shape[0]
+
+    def matvec(self, x: Vector) -> Vector:
+        return self.weights @ x
+
+    def absolute_degrees(self) -> Vector:
+        return np.asarray(abs(self.weights).sum(axis=1)).ravel()
+
+    def flip(self, point: int, side: Side, field: Vector) -> None:
+        side[point] = -side[point]
+        W = self.weights
+        _kernels.add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
+
+
+def as_graph(W: Any) -> SignedGraph:
+    """Make a graph of a symmetric array or scipy.sparse matrix, or say why it is none."""
+    if isinstance(W, SignedGraph):
+        return W
+    sparse = sp.issparse(W)
+    W = W if sparse else np.asarray(W)
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+        raise ValueError(f"W must be a square matrix of weights; got shape {W.shape}.")
+    if W.shape[0] == 0:
+        raise ValueError("W has no points: give at least one.")
+    if W.dtype.kind not in "biuf":
+        raise ValueError(f"W must hold real numbers; got dtype {W.dtype}.")
+    if not np.isfinite(W.data if sparse else W).all():
+        raise ValueError("W has NaN or infinite weights: set unknown pairs to 0.")
+    difference = abs(W - W.T).max() if sparse else np.abs(W - W.T, dtype=np.float64).max()
+    scale = abs(W).max() if sparse else np.abs(W).max()
+    if difference > 1e-10 * scale:
+        raise ValueError(f"W must be symmetric; W and W.T differ by up to {difference:g}: use (W + W.T) / 2.")
+    return SparseGraph(W) if sparse else DenseGraph(W)

@@ -1,0 +1,120 @@
+"""Initial guesses: the partitions a local search starts from."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from proxcode.cut.graph import Side, SignedGraph
+from proxcode.cut.spectral import diagonal_shift, smallest_eigenpairs, smallest_laplacian_eigenvectors
+
+
+class InitialGuess(ABC, BaseEstimator):
+    """A way to start."""
+
+    @abstractmethod
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+        """Return a partition as a vector of -1 and +1."""
+
+
+def sides(x: NDArray[np.float64]) -> Side:
+    """Sign of each entry, zero counted as +1."""
+    return np.where(x >= 0, 1, -1).astype(np.int8)
+
+
+class RandomGuess(InitialGuess):
+    """Each point on a random side (R in the paper's figures)."""
+
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+        """Return a random partition."""
+        return (2 * rng.integers(0, 2, graph.n_points) - 1).astype(np.int8)
+
+
+class LaplacianGuess(InitialGuess):
+    """Sign of the smallest non-trivial eigenvector of L = D - W, D_ii = sum_j w_ij (L)."""
+
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+        """Return the signs of the eigenvector."""
+        return sides(smallest_laplacian_eigenvectors(graph, 1, rng)[:, 0])
+
+
+class SignedLaplacianGuess(InitialGuess):
+    """Sign of the smallest eigenvector of the signed Laplacian, D_ii = sum_j |w_ij| (SL)."""
+
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+        """Return the signs of the eigenvector."""
+        degrees = graph.absolute_degrees()
+        vectors = smallest_eigenpairs(lambda x: degrees * x - graph.matvec(x), graph.n_points, 1, rng)[1]
+        return sides(vectors[:, 0])
+
+
+class ProjectionGuess(InitialGuess):
+    """Sign of a random projection of the smallest non-trivial eigenvectors of L (the paper's AN).
+
+    Parameters
+    ----------
+    n_vectors : int, default=3
+        How many eigenvectors are projected; the paper takes three.
+    """
+
+    def __init__(self, n_vectors: int = 3) -> None:
+        self.n_vectors = n_vectors
+
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+        """Return the signs of the projection."""
+        vectors = smallest_laplacian_eigenvectors(graph, self.n_vectors, rng)
+        return sides(vectors @ rng.standard_normal(vectors.shape[1]))
+
+
+class SemidefiniteGuess(InitialGuess):
+    """The semidefinite relaxation of Alon and Naor, solved at low rank and rounded by random hyperplanes.
+
+    Each point has a unit vector v_i in r dimensions; sum_ij w_ij v_i'v_j is raised by v_i <- normalised rows of
+    (W + shift I) V, the vector update of Algorithm 1 on the sphere, which never lowers it. From rank sqrt(2 n) on the
+    factored problem has no spurious local maxima for almost all W (Boumal, Voroninski, Bandeira). A product with W
+    costs n^2 r operations: meant for up to some thousands of points.
+
+    Parameters
+    ----------
+    rank : int, default=None
+        Dimension r of the vectors; None is ceil(sqrt(2 n)) + 1.
+    n_roundings : int, default=20
+        Random hyperplanes tried; the best partition is kept.
+    max_iter : int, default=500
+    tolerance : float, default=1e-5
+        Relative gain under which the iteration stops.
+    """
+
+    def __init__(
+        self, rank: int | None = None, n_roundings: int = 20, max_iter: int = 500, tolerance: float = 1e-5
+    ) -> None:
+        self.rank = rank
+        self.n_roundings = n_roundings
+        self.max_iter = max_iter
+        self.tolerance = tolerance
+
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+        """Return the best of the rounded partitions."""
+        vectors = self._vectors(graph, rng)
+        candidates = [sides(vectors @ rng.standard_normal(vectors.shape[1])) for _ in range(self.n_roundings)]
+        return max(candidates, key=graph.value)
+
+    def _vectors(self, graph: SignedGraph, rng: np.random.Generator) -> NDArray[np.float64]:
+        n = graph.n_points
+        rank = self.rank or int(np.ceil(np.sqrt(2 * n))) + 1
+        shift = diagonal_shift(graph, rng)
+        vectors = _unit_rows(rng.standard_normal((n, rank)))
+        value = -np.inf
+        for _ in range(self.max_iter):
+            product = np.column_stack([graph.matvec(column) for column in np.ascontiguousarray(vectors.T)])
+            previous, value = value, float((product * vectors).sum())
+            if value - previous <= self.tolerance * abs(value):
+                break
+            vectors = _unit_rows(product + shift * vectors)
+        return vectors
+
+
+def _unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1.0)

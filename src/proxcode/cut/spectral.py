@@ -1,0 +1,54 @@
+"""Smallest eigenvectors of matrices known by their products alone."""
+
+from collections.abc import Callable
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+from numpy.typing import NDArray
+
+from proxcode.cut.graph import SignedGraph, Vector
+
+DENSE_LIMIT = 64  # below this a full decomposition is cheaper than Lanczos, and never fails to converge
+
+
+def smallest_eigenpairs(
+    matvec: Callable[[Vector], Vector], n: int, k: int, rng: np.random.Generator, tolerance: float = 1e-6
+) -> tuple[Vector, NDArray[np.float64]]:
+    """Return the k smallest eigenvalues of a symmetric operator, ascending, and their eigenvectors as columns."""
+    if n <= max(DENSE_LIMIT, 2 * k):
+        matrix = np.column_stack([matvec(column) for column in np.eye(n)])
+        values, vectors = scipy.linalg.eigh(0.5 * (matrix + matrix.T))
+        return values[:k], vectors[:, :k]
+    operator = scipy.sparse.linalg.LinearOperator((n, n), matvec=lambda x: matvec(np.ravel(x)), dtype=np.float64)
+    start = rng.standard_normal(n)
+    values, vectors = scipy.sparse.linalg.eigsh(operator, k=k, which="SA", v0=start, tol=tolerance, maxiter=50 * n)
+    order = np.argsort(values)
+    return values[order], vectors[:, order]
+
+
+def diagonal_shift(graph: SignedGraph, rng: np.random.Generator) -> float:
+    """Return a shift that makes W positive semidefinite (Theorem 3): |lambda_min|, rounded up.
+
+    Lanczos meets lambda_min from above; the norm of its residual bounds how far an eigenvalue lies from the estimate,
+    and is added. A Gershgorin bound would be safe too, but so large that the vector update freezes at its start.
+    """
+    values, vectors = smallest_eigenpairs(graph.matvec, graph.n_points, 1, rng)
+    residual = np.linalg.norm(graph.matvec(vectors[:, 0]) - values[0] * vectors[:, 0])
+    return float(max(0.0, -values[0]) + residual + 1e-9 * abs(values[0]))
+
+
+def smallest_laplacian_eigenvectors(graph: SignedGraph, k: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return the k smallest non-trivial eigenvectors of L = D - W, as columns.
+
+    The constant vector is an eigenvector of L with eigenvalue 0. Signed weights can put other eigenvalues below it, so
+    it cannot be told by its rank: it is moved to the top of the spectrum instead.
+    """
+    n = graph.n_points
+    degrees = graph.matvec(np.ones(n))
+    top = 2.0 * graph.absolute_degrees().max() + 1.0  # no eigenvalue of L is larger
+
+    def laplacian(x: Vector) -> Vector:
+        return degrees * x - graph.matvec(x) + top * x.mean()
+
+    return smallest_eigenpairs(laplacian, n, min(k, n), rng)[1]

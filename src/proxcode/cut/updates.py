@@ -1,0 +1,83 @@
+"""The paper's two local searches: Algorithm 1, vector update, and Algorithm 2, bit update.
+
+Both take a partition b and return one that is at least as good: b'Wb never falls.
+"""
+
+from abc import ABC, abstractmethod
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from proxcode.cut.graph import Side, SignedGraph
+from proxcode.cut.spectral import diagonal_shift
+
+RELATIVE_TOLERANCE = 1e-10  # of the largest field: far above rounding, far below any gain worth a flip
+
+
+class Update(NamedTuple):
+    """Where a local search ended, and what it took."""
+
+    side: Side
+    value: float
+    flips: int
+    sweeps: int
+
+
+class LocalSearch(ABC, BaseEstimator):
+    """A way to improve a partition."""
+
+    @abstractmethod
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+        """Return a partition no worse than `side`, which is left as it is."""
+
+
+class NoUpdate(LocalSearch):
+    """The initial guess as it is, to study it on its own."""
+
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+        """Return the same partition."""
+        return Update(side, graph.value(side), flips=0, sweeps=0)
+
+
+class BitUpdate(LocalSearch):
+    """Algorithm 2: point after point takes the side its field asks for, until a sweep changes none.
+
+    The field s = Wb is kept; a flip costs one row of W, a sweep its number of flips. A point with no field stays.
+    """
+
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+        """Return a partition that no single flip improves."""
+        side = side.copy()
+        field = graph.field(side)
+        tolerance = RELATIVE_TOLERANCE * float(np.abs(field).max())
+        flips, sweeps, flips_before = 0, 0, -1
+        while flips > flips_before:
+            flips_before = flips
+            point = graph.next_improving(side, field, 0, tolerance)
+            while point < graph.n_points:
+                graph.flip(point, side, field)
+                flips += 1
+                point = graph.next_improving(side, field, point + 1, tolerance)
+            sweeps += 1
+        return Update(side, graph.field_value(side, field), flips, sweeps)
+
+
+class VectorUpdate(LocalSearch):
+    """Algorithm 1: all points at once, b <- sign((W + |lambda_min| I) b), until nothing changes.
+
+    The shift makes the matrix positive semidefinite, so that no step lowers b'Wb (Theorems 1 to 4).
+    """
+
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+        """Return a fixed point of the update."""
+        shift = diagonal_shift(graph, rng)
+        flips, sweeps, changed = 0, 0, 1
+        while changed:
+            b = side.astype(np.float64)
+            shifted_field = graph.matvec(b) + shift * b
+            tolerance = RELATIVE_TOLERANCE * float(np.abs(shifted_field).max())
+            updated = np.where(b * shifted_field < -tolerance, -side, side)
+            changed = int((updated != side).sum())
+            side, flips, sweeps = updated, flips + changed, sweeps + 1
+        return Update(side, graph.value(side), flips, sweeps)

@@ -1,0 +1,119 @@
+"""Codes as bytes for people and databases, and as 64-bit words for the kernels.
+
+A code of p bits is kept in ceil(p / 8) bytes, in the bit order of `numpy.packbits`; a set of n codes is an array of
+shape (n, ceil(p / 8)). The kernels read the same bytes as little-endian 64-bit words, one plane per word: an array of
+shape (ceil(p / 64), n).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Codes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+
+WORD = 64
+
+
+def pack(bits: ArrayLike) -> Codes:
+    """Pack a 0/1 matrix of shape (n, p) into bytes of shape (n, ceil(p / 8)).
+
+    Examples
+    --------
+    >>> pack([[1, 0, 0, 0, 0, 0, 0, 1, 1]])
+    array([[129, 128]], dtype=uint8)
+    """
+    bits = np.asarray(bits)
+    if bits.ndim != 2:
+        raise ValueError(f"bits must be a matrix of shape (n, p); got {bits.ndim} dimension(s).")
+    if bits.dtype != bool and bits.size and not np.isin(bits, (0, 1)).all():
+        raise ValueError(f"bits must be 0 or 1; got values from {bits.min()} to {bits.max()}.")
+    return np.packbits(bits.astype(bool), axis=1)
+
+
+def unpack(codes: ArrayLike, n_bits: int) -> Codes:
+    """Give back the 0/1 matrix of shape (n, n_bits) that `pack` packed.
+
+    Examples
+    --------
+    >>> unpack(pack([[1, 0, 1]]), n_bits=3)
+    array([[1, 0, 1]], dtype=uint8)
+    """
+    codes = check_codes(codes)
+    if not 0 <= n_bits <= 8 * codes.shape[1]:
+        raise ValueError(f"n_bits={n_bits} does not fit codes of {codes.shape[1]} bytes: use 0 to {8 * codes.shape[1]}.")
+    return np.unpackbits(codes, axis=1, count=n_bits)
+
+
+def check_codes(codes: ArrayLike) -> Codes:
+    """Return `codes` as a uint8 matrix or say why they are none."""
+    codes = np.asarray(codes)
+    if codes.dtype != np.uint8 or codes.ndim != 2:
+        raise ValueError(
+            f"codes must be a uint8 matrix of shape (n, bytes), as encode() gives; got {codes.dtype} of shape "
+            f"{codes.shape}."
+        )
+    return codes
+
+
+def to_words(codes: ArrayLike) -> Words:
+    """Turn packed codes of shape (n, bytes) into word planes of shape (ceil(bytes / 8), n)."""
+    codes = check_codes(codes)
+    n, n_bytes = codes.shape
+    n_words = max(1, -(-n_bytes // 8))
+    padded = np.zeros((n, 8 * n_words), np.uint8)
+    padded[:, :n_bytes] = codes
+    return np.ascontiguousarray(padded.view("<u8").T)
+
+
+class GrowingCode:
+    """The codes of n points, one bit longer at each `append`.
+
+    Attributes
+    ----------
+    words : ndarray of uint64, shape (max(1, ceil(n_bits / 64)), n)
+        The code so far, ready for the kernels.
+    n_bits : int
+    """
+
+    def __init__(self, n_points: int) -> None:
+        self.words: Words = np.zeros((1, n_points), np.uint64)
+        self.n_bits = 0
+
+    @classmethod
+    def from_packed(cls, codes: ArrayLike, n_bits: int) -> "GrowingCode":
+        """Go on from codes already packed."""
+        codes = pack(unpack(codes, n_bits))
+        code = cls(codes.shape[0])
+        code.words, code.n_bits = to_words(codes), n_bits
+        return code
+
+    def append(self, side: NDArray[np.int8]) -> None:
+        """Append a bit given as a vector of -1 and +1; +1 is stored as a one."""
+        word, place = divmod(self.n_bits, WORD)
+        if word == len(self.words):
+            self.words = np.vstack([self.words, np.zeros_like(self.words[:1])])
+        shift = np.uint64(8 * (place // 8) + 7 - place % 8)  # where packbits puts it, read as little-endian words
+        self.words[word] |= (side > 0).astype(np.uint64) << shift
+        self.n_bits += 1
+
+    def packed(self) -> Codes:
+        """Return the codes as bytes, shape (n, ceil(n_bits / 8))."""
+        as_bytes = np.ascontiguousarray(self.words.T).astype("<u8", copy=False).view(np.uint8)
+        return as_bytes[:, : -(-self.n_bits // 8)].copy()
+
+
+def distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
+    """Hamming distances between two sets of packed codes, shape (len(a), len(b)).
+
+    Examples
+    --------
+    >>> distances(pack([[0, 0, 1]]), pack([[0, 0, 1], [1, 1, 0]]))
+    array([[0, 3]])
+    """
+    a, b = check_codes(a), check_codes(b)
+    if a.shape[1] != b.shape[1]:
+        raise ValueError(f"codes of {a.shape[1]} and of {b.shape[1]} bytes cannot be compared: encode both alike.")
+    out = np.zeros((len(a), len(b)), np.int64)
+    for word_a, word_b in zip(to_words(a), to_words(b), strict=True):
+        out += np.bitwise_count(word_a[:, None] ^ word_b[None, :])
+    return out

@@ -1,0 +1,283 @@
+"""Hash functions: what carries a bit to points not seen in fit.
+
+A hash function is a bank of binary classifiers over the same points, one per bit:
+
+1. `begin(X)` prepares what all bits share,
+2. `learn(side)` trains the next bit's classifier and returns its margins on the training points,
+3. `finish()` forgets the training points,
+4. `scores(X)` gives the margins of new points, one column per bit; a bit is 1 where its margin is >= 0.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.dummy import DummyClassifier
+
+from proxcode._blocks import map_blocks, one_blas_thread
+from proxcode.cut.graph import Side
+
+Matrix = NDArray[Any]
+
+JITTER = 1e-6  # of the mean diagonal: above the rounding of products in single precision
+SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
+
+
+class HashFunction(ABC, BaseEstimator):
+    """A bank of classifiers, one per bit.
+
+    Attributes
+    ----------
+    n_bits_ : int
+        Bits learned so far.
+    """
+
+    n_bits_: int
+
+    @abstractmethod
+    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
+        """Prepare to learn bits of the points X; a bank that has bits already keeps them."""
+
+    @abstractmethod
+    def learn(self, side: Side) -> NDArray[np.float64]:
+        """Learn the next bit from its side, -1 or +1, of each point; return the margins of these points."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Forget the training points."""
+
+    @abstractmethod
+    def scores(self, X: Matrix, n_bits: int) -> NDArray[np.float64]:
+        """Return the margins of the first `n_bits` bits, shape (n, n_bits)."""
+
+
+class KernelHash(HashFunction):
+    """Kernel ridge regression on landmarks (Nystroem): one factorisation for all bits, one solve per bit.
+
+    With k(x) the RBF kernel between x and m landmarks, a bit is the sign of w'k(x) + c, where w and c minimise
+
+        sum_i (b_i - w'k(x_i) - c)^2 + ridge n w'Kw,
+
+    K being the kernel between the landmarks. Kernel values are kept for all training points while bits are learned:
+    n x m numbers of X's own precision.
+
+    Parameters
+    ----------
+    n_landmarks : int, default=1000
+        Training points drawn as landmarks; all of them where there are fewer.
+    gamma : float, default=None
+        k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between landmarks.
+    ridge : float, default=1e-4
+        Strength of the penalty.
+
+    Attributes
+    ----------
+    landmarks_ : ndarray of shape (m, d)
+    gamma_ : float
+    coef_ : ndarray of shape (n_bits, m)
+    intercept_ : ndarray of shape (n_bits,)
+    """
+
+    def __init__(self, n_landmarks: int = 1000, gamma: float | None = None, ridge: float = 1e-4) -> None:
+        self.n_landmarks = n_landmarks
+        self.gamma = gamma
+        self.ridge = ridge
+
+    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
+        """Draw the landmarks, compute the kernel and factorise the normal equations."""
+        if not hasattr(self, "landmarks_"):
+            self._choose_landmarks(X, rng)
+        n, m = len(X), len(self.landmarks_)
+        kernel = np.empty((n, m), X.dtype)
+        gram, sums = np.zeros((m, m)), np.zeros(m)
+
+        def fill(rows: slice) -> tuple[Matrix, Matrix]:
+            kernel[rows] = block = self._kernel_to(X[rows])
+            return block.T @ block, block.sum(axis=0, dtype=np.float64)
+
+        for _, (block_gram, block_sums) in map_blocks(fill, n):
+            gram += block_gram
+            sums += block_sums
+        self._kernel, self._mean = kernel, sums / n
+        penalty = self._kernel_to(self.landmarks_).astype(np.float64)
+        normal = gram - n * np.outer(self._mean, self._mean) + self.ridge * n * penalty
+        normal[np.diag_indices(m)] += JITTER * np.trace(normal) / m
+        with one_blas_thread():
+            self._factor = cho_factor(normal, overwrite_a=True)
+
+    def _choose_landmarks(self, X: Matrix, rng: np.random.Generator) -> None:
+        if self.n_landmarks < 1:
+            raise ValueError(f"n_landmarks={self.n_landmarks}: give at least 1.")
+        chosen = rng.choice(len(X), min(self.n_landmarks, len(X)), replace=False)
+        self.landmarks_ = X[np.sort(chosen)]
+        self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
+        self.coef_ = np.empty((0, len(self.landmarks_)))
+        self.intercept_ = np.empty(0)
+        self.n_bits_ = 0
+
+    def learn(self, side: Side) -> NDArray[np.float64]:
+        """Solve for the next bit."""
+        n = len(side)
+        b = side.astype(self._kernel.dtype)
+        b_mean = float(b.mean(dtype=np.float64))
+        moment = -n * b_mean * self._mean
+        for _, product in map_blocks(lambda rows: b[rows] @ self._kernel[rows], n):
+            moment += product
+        with one_blas_thread():
+            coef = cho_solve(self._factor, moment)
+        self.coef_ = np.vstack([self.coef_, coef])
+        self.intercept_ = np.append(self.intercept_, b_mean - coef @ self._mean)
+        self.n_bits_ += 1
+        return self._margins(lambda rows: self._kernel[rows], n, slice(self.n_bits_ - 1, self.n_bits_))[:, 0]
+
+    def finish(self) -> None:
+        """Drop the kernel of the training points."""
+        del self._kernel, self._mean, self._factor
+
+    def scores(self, X: Matrix, n_bits: int) -> NDArray[np.float64]:
+        """Return the margins of the first `n_bits` bits."""
+        return self._margins(lambda rows: self._kernel_to(X[rows]), len(X), slice(0, n_bits))
+
+    def _margins(self, kernel: Callable[[slice], Matrix], n: int, bits: slice) -> NDArray[np.float64]:
+        coef, intercept = self.coef_[bits], self.intercept_[bits]
+        margins = np.empty((n, len(coef)))
+        # In double precision: learn() and scores() sum in different order, and must agree on the sign.
+        for rows, product in map_blocks(lambda rows: kernel(rows).astype(np.float64, copy=False) @ coef.T, n):
+            margins[rows] = product + intercept
+        return margins
+
+    def _kernel_to(self, X: Matrix) -> Matrix:
+        """RBF kernel between the rows of X and the landmarks."""
+        kernel = X @ (2 * self.gamma_ * self.landmarks_.T)
+        kernel -= self.gamma_ * (X * X).sum(axis=1)[:, None]
+        kernel -= self.gamma_ * (self.landmarks_ * self.landmarks_).sum(axis=1)
+        np.minimum(kernel, 0, out=kernel)
+        return np.exp(kernel, out=kernel)
+
+
+def _default_gamma(points: Matrix) -> float:
+    """Return 1 over the median squared distance between different points, 1 where all are equal."""
+    squares = (points * points).sum(axis=1)
+    distances = squares[:, None] + squares - 2 * points @ points.T
+    distances = distances[np.triu_indices(len(points), 1)]
+    positive = distances[distances > 1e-6 * squares.max()]
+    return 1.0 / float(np.median(positive)) if len(positive) else 1.0
+
+
+class ClassifierHash(HashFunction):
+    """Any scikit-learn classifier, trained anew for each bit.
+
+    Parameters
+    ----------
+    classifier : estimator
+        With `decision_function`, `predict_proba` or at least `predict`.
+    max_samples : int, default=None
+        Train on at most so many points, drawn once; None is all.
+
+    Attributes
+    ----------
+    classifiers_ : list of estimators, one per bit
+    """
+
+    def __init__(self, classifier: Any = None, max_samples: int | None = None) -> None:
+        self.classifier = classifier
+        self.max_samples = max_samples
+
+    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
+        """Draw the training points."""
+        if not hasattr(self, "classifiers_"):
+            self.classifiers_: list[Any] = []
+            self.n_bits_ = 0
+        self._X, self._rows = X, np.arange(len(X))
+        if self.max_samples is not None:
+            if self.max_samples < 2:
+                raise ValueError(f"max_samples={self.max_samples}: a classifier needs at least 2 points.")
+            if self.max_samples < len(X):
+                self._rows = np.sort(rng.choice(len(X), self.max_samples, replace=False))
+        self._seeds = rng
+
+    def learn(self, side: Side) -> NDArray[np.float64]:
+        """Train the classifier of the next bit."""
+        target = side[self._rows]
+        constant = len(np.unique(target)) == 1
+        classifier = DummyClassifier(strategy="most_frequent") if constant else self._new_classifier()
+        self.classifiers_.append(classifier.fit(self._X[self._rows], target))
+        self.n_bits_ += 1
+        return _margins_of(self.classifiers_[-1], self._X)
+
+    def _new_classifier(self) -> Any:
+        classifier = clone(self.classifier)
+        if "random_state" in classifier.get_params() and classifier.get_params()["random_state"] is None:
+            classifier.set_params(random_state=int(self._seeds.integers(2**31)))
+        return classifier
+
+    def finish(self) -> None:
+        """Drop the training points."""
+        del self._X, self._rows, self._seeds
+
+    def scores(self, X: Matrix, n_bits: int) -> NDArray[np.float64]:
+        """Return the margins of the first `n_bits` bits."""
+        return np.column_stack([_margins_of(classifier, X) for classifier in self.classifiers_[:n_bits]])
+
+
+def _margins_of(classifier: Any, X: Matrix) -> NDArray[np.float64]:
+    """Signed margins: the decision function, else the probability of +1 less a half, else the prediction."""
+    if len(classifier.classes_) == 1:
+        return np.full(len(X), float(classifier.classes_[0]))
+    if hasattr(classifier, "decision_function"):
+        return np.asarray(classifier.decision_function(X), dtype=np.float64)
+    if hasattr(classifier, "predict_proba"):
+        return np.asarray(classifier.predict_proba(X)[:, 1] - 0.5, dtype=np.float64)
+    return np.asarray(classifier.predict(X), dtype=np.float64)
+
+
+class SVMHash(ClassifierHash):
+    """The paper's hash function: a kernel SVM with a Gaussian kernel for each bit.
+
+    Its time grows faster than n^2: above some 10,000 points give `max_samples`, or use `KernelHash`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of an error, as in `sklearn.svm.SVC`.
+    gamma : float or {"scale", "auto"}, default="scale"
+        Width of the kernel, as in `sklearn.svm.SVC`.
+    max_samples : int, default=None
+        Train on at most so many points, drawn once; None is all.
+    """
+
+    def __init__(self, C: float = 1.0, gamma: float | str = "scale", max_samples: int | None = None) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.max_samples = max_samples
+
+    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
+        """Draw the training points."""
+        super().begin(X, rng)
+        if len(self._rows) > SVM_COMFORT:
+            warnings.warn(
+                f"SVMHash on {len(self._rows):,} points trains for hours: SVMHash(max_samples={SVM_COMFORT}) trains on a "
+                "part of them, KernelHash() on all.",
+                stacklevel=2,
+            )
+
+    def _new_classifier(self) -> Any:
+        from sklearn.svm import SVC
+
+        return SVC(C=self.C, gamma=self.gamma)
+
+
+def as_hash_function(hash_function: Any) -> HashFunction:
+    """Return a fresh hash function: the default for None, a bank of them for a plain classifier."""
+    if hash_function is None:
+        return KernelHash()
+    if isinstance(hash_function, HashFunction):
+        return clone(hash_function)
+    if is_classifier(hash_function):
+        return ClassifierHash(clone(hash_function))
+    raise TypeError(f"hash_function={hash_function!r}: use KernelHash(), SVMHash() or a scikit-learn classifier.")

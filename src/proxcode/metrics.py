@@ -1,0 +1,104 @@
+"""How good codes are: pure functions of counts.
+
+`near[h]` and `far[h]` are the numbers of near and of far pairs at Hamming distance h = 0..p; for rankings there is one
+row of counts per query.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from proxcode.hamming import check_codes, distances
+
+Counts = NDArray[np.int64]
+QUERY_BLOCK = 256
+
+
+class PrecisionRecall(NamedTuple):
+    """Precision and recall of "near where the Hamming distance is at most t", for t = 0..p."""
+
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+
+
+def precision_recall(near: Counts, far: Counts) -> PrecisionRecall:
+    """Return the curve over the Hamming thresholds from the first that finds any pair.
+
+    Examples
+    --------
+    >>> precision_recall(near=np.array([3, 1]), far=np.array([1, 3]))
+    PrecisionRecall(precision=array([0.75, 0.5 ]), recall=array([0.75, 1.  ]))
+    """
+    if near.sum() == 0:
+        raise ValueError("there is no near pair: precision and recall are not defined.")
+    found_near, found = np.cumsum(near), np.cumsum(near + far)
+    start = int(np.argmax(found > 0))
+    return PrecisionRecall(found_near[start:] / found[start:], found_near[start:] / found_near[-1])
+
+
+def area_under_curve(curve: PrecisionRecall) -> float:
+    """Return the area by trapezoids, from recall 0 at the first threshold's precision."""
+    recall = np.concatenate([[0.0], curve.recall])
+    precision = np.concatenate([curve.precision[:1], curve.precision])
+    return float(np.trapezoid(precision, recall))
+
+
+def ranking_counts(
+    queries: ArrayLike, base: ArrayLike, query_labels: ArrayLike, base_labels: ArrayLike, *, same_set: bool = False
+) -> tuple[Counts, Counts]:
+    """Count near (same label) and far base codes by Hamming distance, for each query.
+
+    Parameters
+    ----------
+    queries, base : packed codes
+    query_labels, base_labels : arrays of one label per code
+    same_set : bool, default=False
+        The queries are the base itself: a query is then not counted with itself.
+
+    Returns
+    -------
+    near, far : ndarrays of shape (n_queries, 8 * bytes + 1)
+    """
+    queries, base = check_codes(queries), check_codes(base)
+    query_labels, base_labels = np.asarray(query_labels), np.asarray(base_labels)
+    n_distances = 8 * queries.shape[1] + 1
+    near = np.zeros((len(queries), n_distances), np.int64)
+    far = np.zeros_like(near)
+    for start in range(0, len(queries), QUERY_BLOCK):
+        block = slice(start, start + QUERY_BLOCK)
+        row = np.arange(len(queries[block]))[:, None]
+        cell = row * n_distances + distances(queries[block], base)
+        is_near = query_labels[block][:, None] == base_labels
+        is_counted = np.ones_like(is_near)
+        if same_set:
+            is_counted[row[:, 0], start + row[:, 0]] = False
+        near[block] = _histogram(cell[is_near & is_counted], len(row), n_distances)
+        far[block] = _histogram(cell[~is_near & is_counted], len(row), n_distances)
+    return near, far
+
+
+def _histogram(cells: NDArray[Any], n_rows: int, n_columns: int) -> Counts:
+    return np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+
+
+def mean_average_precision(near: Counts, far: Counts) -> float:
+    """Return the mean over queries of average precision over the full ranking by Hamming distance.
+
+    Codes at equal distance have no order: the expectation over all their orders is taken. In a group of n codes, r of
+    them near, that starts after c codes with R near ones, position q = 1..n holds a near code with probability r / n,
+    and then expects R + 1 + (q - 1)(r - 1)/(n - 1) near ones up to itself. With the harmonic sum
+    S = 1/(c+1) + ... + 1/(c+n), the group adds r/n [(R + 1) S + (r - 1)/(n - 1) (n - (c + 1) S)].
+
+    Queries without any near code are left out.
+    """
+    near, far = near[near.sum(axis=1) > 0], far[near.sum(axis=1) > 0]
+    if len(near) == 0:
+        raise ValueError("no query has a near code: mean average precision is not defined.")
+    size = near + far
+    before, near_before = np.cumsum(size, axis=1) - size, np.cumsum(near, axis=1) - near
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, size.sum(axis=1).max() + 1))])
+    sums = harmonic[before + size] - harmonic[before]
+    slope = (near - 1) / np.maximum(size - 1, 1)
+    gain = near / np.maximum(size, 1) * ((near_before + 1) * sums + slope * (size - (before + 1) * sums))
+    return float((gain.sum(axis=1) / near.sum(axis=1)).mean())

@@ -1,0 +1,275 @@
+"""What near and far mean: each class turns the user's data into a relation between points.
+
+A proximity is fitted like any estimator, then `relate` gives the relation and the points that take part in it. Points
+of which no pair is known (no label, in no listed pair) take no part: they cannot teach a bit anything.
+"""
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Hashable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from proxcode.relations import ListedNear, ListedPairs, Relation, SameClass, SharedClass
+
+UNLABELLED = -1
+
+
+class Related(NamedTuple):
+    """A relation between the points X[members]."""
+
+    members: NDArray[np.int64]
+    relation: Relation
+
+
+class Proximity(ABC, BaseEstimator):
+    """Which pairs are near (+1), far (-1) or unknown."""
+
+    def fit(self, X: NDArray[Any], y: Any = None) -> Self:
+        """Learn what has to be learned from the data; nothing, unless a class says otherwise."""
+        return self
+
+    @abstractmethod
+    def relate(self, X: NDArray[Any], y: Any = None) -> Related:
+        """Return the relation between the points of X."""
+
+
+class SameLabel(Proximity):
+    """Near = same class.
+
+    Parameters
+    ----------
+    unlabelled : hashable, default=None
+        A value of y that means "no label": pairs of such points are unknown. None and NaN always mean it. By default -1
+        is a class like any other.
+
+    Notes
+    -----
+    Labels may be any hashable values: numbers, strings, tuples.
+    """
+
+    def __init__(self, unlabelled: Hashable = None) -> None:
+        self.unlabelled = unlabelled
+
+    def relate(self, X: NDArray[Any], y: Any = None) -> Related:
+        """Return the relation of equal labels."""
+        if y is None:
+            raise ValueError("SameLabel needs labels: call fit(X, y), or use WithinRadius() to go by distance.")
+        classes = class_numbers(y, self.unlabelled)
+        if len(classes) != len(X):
+            raise ValueError(f"X has {len(X)} points but y has {len(classes)} labels: give one label per point.")
+        members = np.flatnonzero(classes != UNLABELLED)
+        if len(members) == 0:
+            raise ValueError(f"all {len(classes)} points are unlabelled: label some, or use WithinRadius().")
+        return Related(members, SameClass(classes[members]))
+
+
+def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
+    """Number the labels 0, 1, ...; points without a label get -1.
+
+    Examples
+    --------
+    >>> class_numbers(["cat", "dog", None, "cat"])
+    array([ 0,  1, -1,  0])
+    """
+    array = np.asarray(y) if not isinstance(y, list | tuple) else None
+    if array is not None and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array is not None and array.ndim != 1:
+        raise ValueError(f"labels must be one per point; got an array of shape {array.shape}: use SharedLabel() for it.")
+    if array is not None and array.dtype.kind in "biufUS":
+        is_known = ~np.isnan(array) if array.dtype.kind == "f" else np.ones(len(array), bool)
+        if unlabelled is not None:
+            is_known &= array != unlabelled
+        classes = np.full(len(array), UNLABELLED, np.int64)
+        classes[is_known] = np.unique(array[is_known], return_inverse=True)[1]
+        return classes
+    numbers: dict[Hashable, int] = {}
+    labels = y if array is None else array.tolist()
+    return np.array([_class_number(label, unlabelled, numbers) for label in labels], dtype=np.int64)
+
+
+def _class_number(label: Any, unlabelled: Hashable, numbers: dict[Hashable, int]) -> int:
+    if isinstance(label, np.ndarray | list):
+        raise ValueError(f"a label must be hashable; got {label!r}: use SharedLabel() with an indicator matrix.")
+    if _is_missing(label) or (unlabelled is not None and label == unlabelled):
+        return UNLABELLED
+    return numbers.setdefault(label, len(numbers))
+
+
+def _is_missing(label: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return label is None or (pandas is not None and label is pandas.NA) or label != label
+
+
+class SharedLabel(Proximity):
+    """Near = at least one label in common; y is a 0/1 indicator matrix of shape (n, n_labels), dense or sparse.
+
+    A point without any label is far from all.
+    """
+
+    def relate(self, X: NDArray[Any], y: Any = None) -> Related:
+        """Return the relation of shared labels."""
+        if y is None:
+            raise ValueError("SharedLabel needs an indicator matrix y of shape (n, n_labels).")
+        indicator = sp.csr_array(y) if sp.issparse(y) else np.asarray(y)
+        if indicator.ndim != 2 or indicator.shape[0] != len(X):
+            raise ValueError(f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {indicator.shape}.")
+        values = indicator.data if sp.issparse(indicator) else indicator
+        if indicator.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+            raise ValueError("the indicator matrix y must hold 0 and 1 only: see sklearn's MultiLabelBinarizer.")
+        return Related(np.arange(len(X)), SharedClass(_masks(indicator)))
+
+
+def _masks(indicator: Any) -> NDArray[np.uint64]:
+    n, n_labels = indicator.shape
+    masks = np.zeros((-(-n_labels // 64), n), np.uint64)
+    for label in range(n_labels):
+        column = indicator[:, [label]]
+        column = column.toarray() if sp.issparse(column) else column
+        masks[label // 64] |= (column.ravel() != 0).astype(np.uint64) << np.uint64(label % 64)
+    return masks
+
+
+class WithinRadius(Proximity):
+    """Near = distance at most `radius`.
+
+    Parameters
+    ----------
+    radius : float, default=None
+        None finds the radius within which a point has `mean_neighbors` others on average.
+    mean_neighbors : float, default=100
+        As in the paper's LabelMe experiment. A small set is given fewer: at most a tenth of its points.
+    metric : str, default="euclidean"
+        Any metric that `sklearn.neighbors.NearestNeighbors` knows.
+
+    Attributes
+    ----------
+    radius_ : float
+    """
+
+    def __init__(self, radius: float | None = None, mean_neighbors: float = 100, metric: str = "euclidean") -> None:
+        self.radius = radius
+        self.mean_neighbors = mean_neighbors
+        self.metric = metric
+
+    def fit(self, X: NDArray[Any], y: Any = None) -> Self:
+        """Find the radius where none is given."""
+        if self.radius is not None:
+            if not self.radius >= 0:
+                raise ValueError(f"radius={self.radius}: give a distance of at least 0, or None to have it found.")
+            self.radius_ = float(self.radius)
+            return self
+        if not self.mean_neighbors > 0:
+            raise ValueError(f"mean_neighbors={self.mean_neighbors}: give a number above 0.")
+        n_pairs = max(1, round(min(self.mean_neighbors, len(X) / 10) * len(X) / 2))
+        self.radius_ = self._distance_of_rank(X, n_pairs)
+        return self
+
+    def relate(self, X: NDArray[Any], y: Any = None) -> Related:
+        """Return the relation of distances at most `radius_`."""
+        first, second, _ = self._pairs_within(X, self.radius_)
+        ones = np.ones(len(first), np.int8)
+        half = sp.coo_array((ones, (first, second)), shape=(len(X), len(X)))
+        return Related(np.arange(len(X)), ListedNear(sp.csr_array(half + half.T)))
+
+    def _distance_of_rank(self, X: NDArray[Any], n_pairs: int) -> float:
+        """Return the n_pairs-th smallest distance of all pairs, exactly."""
+        from sklearn.metrics import pairwise_distances
+
+        rows = np.random.default_rng(0).choice(len(X), min(len(X), 256), replace=False)
+        sample = pairwise_distances(X[rows], X, metric=self.metric)
+        sample = sample[np.arange(len(X))[None] != rows[:, None]]  # a point is not its own neighbour
+        share = min(1.0, 1.2 * n_pairs / (len(X) * (len(X) - 1) / 2))
+        reach = float(np.quantile(sample, share))
+        while True:
+            distance = self._pairs_within(X, reach)[2]
+            if len(distance) >= n_pairs:
+                return float(np.partition(distance, n_pairs - 1)[n_pairs - 1])
+            reach = max(1.3 * reach, float(sample[sample > reach].min(initial=sample.max())))
+
+    def _pairs_within(self, X: NDArray[Any], radius: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Return the pairs first < second at distance at most `radius`, and their distances."""
+        from sklearn.neighbors import NearestNeighbors
+
+        index = NearestNeighbors(radius=radius, metric=self.metric, n_jobs=-1).fit(X)
+        distances, neighbors = index.radius_neighbors(X)
+        first = np.repeat(np.arange(len(X)), [len(row) for row in neighbors])
+        second, distance = np.concatenate(neighbors), np.concatenate(distances)
+        # Rounding may find a pair from one end only: take each pair from the end with the smaller number.
+        once = first < second
+        return first[once], second[once], distance[once]
+
+
+class GivenPairs(Proximity):
+    """Near and far as listed.
+
+    Parameters
+    ----------
+    pairs : array of shape (m, 3), or scipy.sparse matrix of shape (n, n)
+        Rows (i, j, +1) for near and (i, j, -1) for far pairs of rows of X; or a matrix whose positive entries are near
+        and whose negative entries are far. A pair may stand in one direction or both. Pairs (i, i) are ignored.
+    others : {"unknown", "far"}, default="unknown"
+        What all other pairs are.
+    """
+
+    def __init__(self, pairs: Any = None, others: str = "unknown") -> None:
+        self.pairs = pairs
+        self.others = others
+
+    def relate(self, X: NDArray[Any], y: Any = None) -> Related:
+        """Return the relation of the listed pairs."""
+        if self.others not in ("unknown", "far"):
+            raise ValueError(f"others={self.others!r}: use 'unknown' or 'far'.")
+        first, second, near = self._listed(len(X))
+        if self.others == "unknown":
+            members, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+            relation = ListedPairs(place[: len(first)], place[len(first) :], near, len(members))
+            return Related(members, relation)
+        ones = np.ones(int(near.sum()), np.int8)
+        half = sp.coo_array((ones, (first[near], second[near])), shape=(len(X), len(X)))
+        return Related(np.arange(len(X)), ListedNear(sp.csr_array(half + half.T)))
+
+    def _listed(self, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
+        """Return the distinct pairs first < second and whether they are near."""
+        i, j, sign = self._triples(n)
+        keep = (i != j) & (sign != 0)
+        key = np.minimum(i, j)[keep] * n + np.maximum(i, j)[keep]
+        if len(key) == 0:
+            raise ValueError("GivenPairs has no pair of different points: list at least one near and one far pair.")
+        distinct, where = np.unique(key, return_inverse=True)
+        near_votes = np.bincount(where, weights=sign[keep] > 0)
+        votes = np.bincount(where)
+        if (torn := (near_votes > 0) & (near_votes < votes)).any():
+            a, b = divmod(int(distinct[torn][0]), n)
+            raise ValueError(f"pair ({a}, {b}) is given as near and as far: keep one of the two.")
+        return distinct // n, distinct % n, near_votes > 0
+
+    def _triples(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+        if sp.issparse(self.pairs):
+            if self.pairs.shape != (n, n):
+                raise ValueError(f"pairs is a matrix of shape {self.pairs.shape}: X has {n} points, so use ({n}, {n}).")
+            matrix = sp.coo_array(self.pairs)
+            return matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data
+        pairs = np.asarray(self.pairs)
+        if pairs.ndim != 2 or pairs.shape[1] != 3 or pairs.dtype.kind not in "iuf":
+            raise ValueError(f"pairs must be rows (i, j, +1 or -1); got {pairs.dtype} of shape {pairs.shape}.")
+        i, j, sign = pairs.T
+        if not np.isin(sign, (-1, 1)).all():
+            raise ValueError(f"the third column of pairs must be +1 or -1; got {sign[~np.isin(sign, (-1, 1))][0]}.")
+        points = pairs[:, :2]
+        if not ((points >= 0) & (points < n) & (points == np.floor(points))).all():
+            raise ValueError(f"pairs name points by row number, 0 to {n - 1} here; got {points.min()} to {points.max()}.")
+        return i.astype(np.int64), j.astype(np.int64), sign
+
+
+def default_proximity(y: Any) -> Proximity:
+    """Pick by what is given: labels, an indicator matrix, or nothing."""
+    if y is None:
+        return WithinRadius()
+    shape = getattr(y, "shape", None) or np.shape(np.asarray(y, dtype=object))
+    return SharedLabel() if len(shape) == 2 and shape[1] > 1 else SameLabel()
