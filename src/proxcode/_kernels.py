@@ -4,6 +4,7 @@ Everywhere `words` is a tuple of uint64 arrays of shape (n,), one array per 64 b
 type, so that the loop over the words of a pair is unrolled and the loop over points is vectorised for every code
 length. `table[h]` is the weight of a pair at Hamming distance h.
 
+Loops run over unsigned indices: numba lets signed ones count from the end, and the check would keep the loop scalar.
 Each output element is summed by one thread in a fixed order: results do not depend on the number of threads.
 """
 
@@ -11,103 +12,112 @@ import numpy as np
 from numba import njit, prange, types
 from numba.extending import intrinsic
 
+ONE = np.uint64(1)
 N_STRIPES = 16  # rows are dealt to this many stripes: enough to balance a triangle over the cores
 
 
 @intrinsic
-def popcount(typingctx, word):  # type: ignore[no-untyped-def]
+def popcount(typingctx, word):
     """Count the ones in a uint64, by the processor's own instruction."""
 
-    def codegen(context, builder, signature, args):  # type: ignore[no-untyped-def]
+    def codegen(context, builder, signature, args):
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), codegen
 
 
 @njit(inline="always")
-def _distance(words, i, j):  # type: ignore[no-untyped-def]
+def _distance(words, i, j):
     distance = popcount(words[0][i] ^ words[0][j])
     for w in range(1, len(words)):
         distance += popcount(words[w][i] ^ words[w][j])
     return distance
 
 
-@njit(parallel=True, fastmath=True, cache=True)
-def add_all_field(words, table, x, out):  # type: ignore[no-untyped-def]
-    """out[i] += sum over all j of table[h(i, j)] x[j]; four rows at a time share each load of j."""
-    n = x.size
-    for quad in prange((n + 3) // 4):
-        i0 = 4 * quad
-        # A short last quad repeats its last row; the stores below overwrite it with the same value.
-        i1, i2, i3 = min(i0 + 1, n - 1), min(i0 + 2, n - 1), min(i0 + 3, n - 1)
-        o0, o1, o2, o3 = out[i0], out[i1], out[i2], out[i3]
-        s0 = s1 = s2 = s3 = 0.0
-        for j in range(n):
-            s0 += table[_distance(words, i0, j)] * x[j]
-            s1 += table[_distance(words, i1, j)] * x[j]
-            s2 += table[_distance(words, i2, j)] * x[j]
-            s3 += table[_distance(words, i3, j)] * x[j]
-        out[i3] = o3 + s3
-        out[i2] = o2 + s2
-        out[i1] = o1 + s1
-        out[i0] = o0 + s0
+@njit(inline="always")
+def _sum_range(words, table, x, i, start, stop):
+    """Sum of table[h(i, j)] x[j] over start <= j < stop."""
+    s = 0.0
+    for j in range(np.uint64(start), np.uint64(stop)):
+        s += table[_distance(words, i, j)] * x[j]
+    return s
 
 
 @njit(parallel=True, fastmath=True, cache=True)
-def add_range_field(words, table, x, lower, upper, out):  # type: ignore[no-untyped-def]
-    """out[i] += sum over lower[i] <= j < upper[i] of table[h(i, j)] x[j]."""
+def add_class_field(words, near, far, x, lower, upper, out):
+    """out[i] += sum over j != i of w_ij x[j]; units are sorted by class, that of i is lower[i] to upper[i] - 1."""
     for i in prange(x.size):
-        s = 0.0
-        for j in range(lower[i], upper[i]):
-            s += table[_distance(words, i, j)] * x[j]
+        s = _sum_range(words, far, x, i, 0, lower[i]) + _sum_range(words, near, x, i, lower[i], i)
+        s += _sum_range(words, near, x, i, i + 1, upper[i]) + _sum_range(words, far, x, i, upper[i], x.size)
         out[i] += s
 
 
 @njit(parallel=True, fastmath=True, cache=True)
-def add_mask_field(words, masks, table, x, out):  # type: ignore[no-untyped-def]
-    """out[i] += sum over j whose mask meets that of i of table[h(i, j)] x[j]."""
+def add_mask_field(words, near, far, x, masks, out):
+    """out[i] += sum over j != i of w_ij x[j]; a pair is near where its masks meet."""
     for i in prange(x.size):
         s = 0.0
         for j in range(x.size):
-            if masks_meet(masks, i, j):
+            if j != i:
+                table = near if masks_meet(masks, i, j) else far
                 s += table[_distance(words, i, j)] * x[j]
         out[i] += s
 
 
 @njit(parallel=True, fastmath=True, cache=True)
-def add_list_field(words, indptr, indices, table, x, out):  # type: ignore[no-untyped-def]
-    """out[i] += sum over the listed j of row i of table[h(i, j)] x[j]."""
+def add_list_field(words, near, far, x, indptr, indices, out):
+    """out[i] += sum over j != i of w_ij x[j]; the near j of row i are listed in rising order, and i among them."""
     for i in prange(x.size):
         s = 0.0
+        start = 0
         for k in range(indptr[i], indptr[i + 1]):
-            s += table[_distance(words, i, indices[k])] * x[indices[k]]
-        out[i] += s
+            j = indices[k]
+            s += _sum_range(words, far, x, i, start, j)
+            if j != i:
+                s += near[_distance(words, i, j)] * x[j]
+            start = j + 1
+        out[i] += s + _sum_range(words, far, x, i, start, x.size)
 
 
-@njit(cache=True)
-def add_range_row(words, table, i, step, lower, upper, field):  # type: ignore[no-untyped-def]
-    """field[j] += step * table[h(i, j)] for lower <= j < upper."""
-    for j in range(lower, upper):
+@njit(inline="always")
+def _add_range(words, table, i, step, start, stop, field):
+    for j in range(np.uint64(start), np.uint64(stop)):
         field[j] += step * table[_distance(words, i, j)]
 
 
 @njit(cache=True)
-def add_mask_row(words, masks, table, i, step, field):  # type: ignore[no-untyped-def]
-    """field[j] += step * table[h(i, j)] for each j whose mask meets that of i."""
+def add_class_row(words, near, far, i, step, lower, upper, field):
+    """field[j] += step * w_ij for j != i."""
+    _add_range(words, far, i, step, 0, lower, field)
+    _add_range(words, near, i, step, lower, i, field)
+    _add_range(words, near, i, step, i + 1, upper, field)
+    _add_range(words, far, i, step, upper, field.size, field)
+
+
+@njit(cache=True)
+def add_mask_row(words, near, far, i, step, masks, field):
+    """field[j] += step * w_ij for j != i."""
     for j in range(field.size):
-        if masks_meet(masks, i, j):
+        if j != i:
+            table = near if masks_meet(masks, i, j) else far
             field[j] += step * table[_distance(words, i, j)]
 
 
 @njit(cache=True)
-def add_list_row(words, indptr, indices, table, i, step, field):  # type: ignore[no-untyped-def]
-    """field[j] += step * table[h(i, j)] for each listed j of row i."""
+def add_list_row(words, near, far, i, step, indptr, indices, field):
+    """field[j] += step * w_ij for j != i."""
+    start = 0
     for k in range(indptr[i], indptr[i + 1]):
-        field[indices[k]] += step * table[_distance(words, i, indices[k])]
+        j = indices[k]
+        _add_range(words, far, i, step, start, j, field)
+        if j != i:
+            field[j] += step * near[_distance(words, i, j)]
+        start = j + 1
+    _add_range(words, far, i, step, start, field.size, field)
 
 
 @njit(inline="always")
-def masks_meet(masks, i, j):  # type: ignore[no-untyped-def]
+def masks_meet(masks, i, j):
     """Whether two label sets have a label in common."""
     for w in range(masks.shape[0]):
         if masks[w, i] & masks[w, j]:
@@ -116,28 +126,28 @@ def masks_meet(masks, i, j):  # type: ignore[no-untyped-def]
 
 
 @njit(parallel=True, cache=True)
-def count_ranges(words, size, upper, n_bits):  # type: ignore[no-untyped-def]
+def count_ranges(words, size, upper, n_bits):
     """Histogram of h(i, j) over i < j < upper[i], each pair counted size[i] * size[j] times."""
     n = size.size
     counts = np.zeros((N_STRIPES, n_bits + 1), np.int64)
     for stripe in prange(N_STRIPES):
-        # Four neighbouring columns have a histogram each, so that equal distances do not wait for one another.
-        own = np.zeros((4, n_bits + 1), np.int64)
+        # Neighbouring columns have a histogram each, so that equal distances do not wait for one another.
+        even, odd = np.zeros(n_bits + 1, np.int64), np.zeros(n_bits + 1, np.int64)
         for i in range(stripe, n, N_STRIPES):
-            last = upper[i] - (upper[i] - i - 1) % 4
-            for j in range(i + 1, last, 4):
-                own[0, _distance(words, i, j)] += size[i] * size[j]
-                own[1, _distance(words, i, j + 1)] += size[i] * size[j + 1]
-                own[2, _distance(words, i, j + 2)] += size[i] * size[j + 2]
-                own[3, _distance(words, i, j + 3)] += size[i] * size[j + 3]
-            for j in range(last, upper[i]):
-                own[0, _distance(words, i, j)] += size[i] * size[j]
-        counts[stripe] = own.sum(axis=0)
+            last = upper[i] - (upper[i] - i - 1) % 2
+            for j in range(np.uint64(i + 1), np.uint64(last), np.uint64(2)):
+                even[_distance(words, i, j)] += size[j]
+                odd[_distance(words, i, j + ONE)] += size[j + ONE]
+            if last < upper[i]:
+                even[_distance(words, i, last)] += size[last]
+            for h in range(n_bits + 1):
+                counts[stripe, h] += size[i] * (even[h] + odd[h])
+                even[h] = odd[h] = 0
     return counts.sum(axis=0)
 
 
 @njit(parallel=True, cache=True)
-def count_masks(words, masks, size, n_bits):  # type: ignore[no-untyped-def]
+def count_masks(words, masks, size, n_bits):
     """Histogram of h(i, j) over i < j whose masks meet, each pair counted size[i] * size[j] times."""
     n = size.size
     counts = np.zeros((N_STRIPES, n_bits + 1), np.int64)
@@ -152,7 +162,7 @@ def count_masks(words, masks, size, n_bits):  # type: ignore[no-untyped-def]
 
 
 @njit(parallel=True, cache=True)
-def list_distances(words, first, second):  # type: ignore[no-untyped-def]
+def list_distances(words, first, second):
     """Hamming distance of each listed pair."""
     out = np.empty(first.size, np.int64)
     for k in prange(first.size):
@@ -161,13 +171,13 @@ def list_distances(words, first, second):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def next_improving(side, field, unit_of, diagonal, start, tolerance):  # type: ignore[no-untyped-def]
+def next_improving(side, field, unit_of, own, tolerance, start):
     """First point from `start` on whose flip raises b'Wb, or n where there is none.
 
     The field is that of units, points with equal rows of W; it holds a point's own term, which is taken off.
     """
     for i in range(start, side.size):
         unit = unit_of[i]
-        if side[i] * field[unit] - diagonal[unit] < -tolerance:
+        if side[i] * field[unit] - own[unit] < -tolerance[i]:
             return i
     return side.size

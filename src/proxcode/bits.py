@@ -105,8 +105,8 @@ class BitLoop:
         for name, counts in (("near", self.near), ("far", self.far)):
             if counts.sum() == 0:
                 raise ValueError(
-                    f"there is no {name} pair among the {self.relation.n_points} points: a code needs both near and far "
-                    "pairs to tell apart."
+                    f"there is no {name} pair among the {self.relation.n_points} points: a code needs near and "
+                    "far pairs to tell apart."
                 )
         self.beta = self.threshold.beta(self.near, self.far)
 

@@ -46,7 +46,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     cut : CutSearch, default=None
         How the signed graph is cut. None is `Restarts()`, the paper's bit update from a random start.
     hash_function : HashFunction or classifier, default=None
-        What carries bits to new points. None is `KernelHash()`; the paper's is `SVMHash()`; any scikit-learn classifier.
+        What carries bits to new points. None is `KernelHash()`; the paper's is `SVMHash()`; any classifier
+        of scikit-learn will do.
     error_correction : bool, default=True
         Put the hash function's own bit into the code, so that the next bit corrects its errors. False puts in the cut's
         bit, to study the cut on its own.
@@ -156,7 +157,9 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             X, y = self._training_data
         X = self._validate(X, reset=False)
         if len(X) != len(self.codes_):
-            raise ValueError(f"X has {len(X)} points but the model was fitted on {len(self.codes_)}: give the same ones.")
+            raise ValueError(
+                f"X has {len(X)} points but the model was fitted on {len(self.codes_)}: give the same ones."
+            )
         self.n_bits = n_bits
         return self._learn(X, y, n_bits, code=GrowingCode.from_packed(self.codes_, self.n_bits_))
 
@@ -245,7 +248,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _check_n_bits(n_bits: Any, at_least: int) -> int:
         if not isinstance(n_bits, numbers.Integral) or isinstance(n_bits, bool):
             raise TypeError(f"n_bits={n_bits!r}: give a whole number.")
-        if not at_least <= n_bits <= MAX_BITS:
+        if not at_least <= int(n_bits) <= MAX_BITS:
             raise ValueError(f"n_bits={n_bits}: give {at_least} to {MAX_BITS}.")
         return int(n_bits)
 

@@ -40,7 +40,9 @@ def unpack(codes: ArrayLike, n_bits: int) -> Codes:
     """
     codes = check_codes(codes)
     if not 0 <= n_bits <= 8 * codes.shape[1]:
-        raise ValueError(f"n_bits={n_bits} does not fit codes of {codes.shape[1]} bytes: use 0 to {8 * codes.shape[1]}.")
+        raise ValueError(
+            f"n_bits={n_bits} does not fit codes of {codes.shape[1]} bytes: use 0 to {8 * codes.shape[1]}."
+        )
     return np.unpackbits(codes, axis=1, count=n_bits)
 
 
@@ -93,6 +95,7 @@ class GrowingCode:
         if word == len(self.words):
             self.words = np.vstack([self.words, np.zeros_like(self.words[:1])])
         shift = np.uint64(8 * (place // 8) + 7 - place % 8)  # where packbits puts it, read as little-endian words
+        self.words = self.words.copy()  # graphs of the shorter code stay valid
         self.words[word] |= (side > 0).astype(np.uint64) << shift
         self.n_bits += 1
 

@@ -261,8 +261,8 @@ class SVMHash(ClassifierHash):
         super().begin(X, rng)
         if len(self._rows) > SVM_COMFORT:
             warnings.warn(
-                f"SVMHash on {len(self._rows):,} points trains for hours: SVMHash(max_samples={SVM_COMFORT}) trains on a "
-                "part of them, KernelHash() on all.",
+                f"SVMHash on {len(self._rows):,} points takes very long: SVMHash(max_samples={SVM_COMFORT}) trains on "
+                "some of them, KernelHash() on all.",
                 stacklevel=2,
             )
 

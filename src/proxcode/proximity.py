@@ -69,7 +69,7 @@ class SameLabel(Proximity):
 
 
 def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
-    """Number the labels 0, 1, ...; points without a label get -1.
+    """Return labels as numbers 0, 1, ...; points without a label get -1.
 
     Examples
     --------
@@ -80,7 +80,9 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array is not None and array.ndim != 1:
-        raise ValueError(f"labels must be one per point; got an array of shape {array.shape}: use SharedLabel() for it.")
+        raise ValueError(
+            f"labels must be one per point; got an array of shape {array.shape}: use SharedLabel() for it."
+        )
     if array is not None and array.dtype.kind in "biufUS":
         is_known = ~np.isnan(array) if array.dtype.kind == "f" else np.ones(len(array), bool)
         if unlabelled is not None:
@@ -103,7 +105,11 @@ def _class_number(label: Any, unlabelled: Hashable, numbers: dict[Hashable, int]
 
 def _is_missing(label: Any) -> bool:
     pandas = sys.modules.get("pandas")
-    return label is None or (pandas is not None and label is pandas.NA) or label != label
+    return (
+        label is None
+        or (pandas is not None and label is pandas.NA)
+        or (isinstance(label, float | np.floating) and bool(np.isnan(label)))
+    )
 
 
 class SharedLabel(Proximity):
@@ -118,10 +124,15 @@ class SharedLabel(Proximity):
             raise ValueError("SharedLabel needs an indicator matrix y of shape (n, n_labels).")
         indicator = sp.csr_array(y) if sp.issparse(y) else np.asarray(y)
         if indicator.ndim != 2 or indicator.shape[0] != len(X):
-            raise ValueError(f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {indicator.shape}.")
+            raise ValueError(
+                f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {indicator.shape}."
+            )
         values = indicator.data if sp.issparse(indicator) else indicator
         if indicator.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
-            raise ValueError("the indicator matrix y must hold 0 and 1 only: see sklearn's MultiLabelBinarizer.")
+            raise ValueError(
+                "the indicator matrix y must hold 0 and 1 only: MultiLabelBinarizer makes one; for labels that are "
+                "tuples pass proximity=SameLabel()."
+            )
         return Related(np.arange(len(X)), SharedClass(_masks(indicator)))
 
 
@@ -173,9 +184,7 @@ class WithinRadius(Proximity):
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation of distances at most `radius_`."""
         first, second, _ = self._pairs_within(X, self.radius_)
-        ones = np.ones(len(first), np.int8)
-        half = sp.coo_array((ones, (first, second)), shape=(len(X), len(X)))
-        return Related(np.arange(len(X)), ListedNear(sp.csr_array(half + half.T)))
+        return Related(np.arange(len(X)), ListedNear(first, second, len(X)))
 
     def _distance_of_rank(self, X: NDArray[Any], n_pairs: int) -> float:
         """Return the n_pairs-th smallest distance of all pairs, exactly."""
@@ -230,9 +239,7 @@ class GivenPairs(Proximity):
             members, place = np.unique(np.concatenate([first, second]), return_inverse=True)
             relation = ListedPairs(place[: len(first)], place[len(first) :], near, len(members))
             return Related(members, relation)
-        ones = np.ones(int(near.sum()), np.int8)
-        half = sp.coo_array((ones, (first[near], second[near])), shape=(len(X), len(X)))
-        return Related(np.arange(len(X)), ListedNear(sp.csr_array(half + half.T)))
+        return Related(np.arange(len(X)), ListedNear(first[near], second[near], len(X)))
 
     def _listed(self, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """Return the distinct pairs first < second and whether they are near."""
@@ -263,7 +270,9 @@ class GivenPairs(Proximity):
             raise ValueError(f"the third column of pairs must be +1 or -1; got {sign[~np.isin(sign, (-1, 1))][0]}.")
         points = pairs[:, :2]
         if not ((points >= 0) & (points < n) & (points == np.floor(points))).all():
-            raise ValueError(f"pairs name points by row number, 0 to {n - 1} here; got {points.min()} to {points.max()}.")
+            raise ValueError(
+                f"pairs name points by row number, 0 to {n - 1} here; got {points.min()} to {points.max()}."
+            )
         return i.astype(np.int64), j.astype(np.int64), sign
 
 

@@ -1,8 +1,8 @@
 """Which pairs are near and which far, in the forms the kernels read.
 
-The weights of a code are W = far_table[h] for all pairs, plus (near_table - far_table)[h] for the near ones: a sum over
-all pairs that is the same for every relation, and a part over the near pairs that each relation knows how to visit.
-Points with equal rows of W (same class, same code) are one *unit* with a size; sums run over units.
+A pair weighs near_table[h] or far_table[h], h being its Hamming distance; each relation knows how to visit all pairs
+with the right table. Points with equal rows of W (same class, same code) are one *unit* with a size; sums run over
+units.
 
 1. a `Relation` groups the points of a code into `Units`,
 2. `Units.counts` gives the near and far histograms for Step I,
@@ -24,88 +24,76 @@ from proxcode.hamming import GrowingCode, Words
 
 Index = NDArray[np.int64]
 Table = NDArray[np.float64]
+Planes = tuple[NDArray[np.uint64], ...]
 
 
-class NearPairs(ABC):
-    """The near pairs between units, visited without being stored where they are many."""
-
-    @abstractmethod
-    def with_self(self, n_units: int) -> NDArray[np.bool_]:
-        """Whether two points of one unit are near."""
+class UnitPairs(ABC):
+    """Which pairs of units are near, visited without being stored where they are many."""
 
     @abstractmethod
-    def counts(self, words: Words, size: Index, n_bits: int) -> Index:
-        """Histogram of the near pairs of different units over h = 0..n_bits."""
+    def near_counts(self, words: Planes, size: Index, n_bits: int) -> Index:
+        """Histogram of the near pairs of points of different units over h = 0..n_bits."""
 
     @abstractmethod
-    def add_field(self, words: Words, table: Table, x: Vector, out: Vector) -> None:
-        """out[i] += sum of table[h(i, j)] x[j] over the units j near i."""
+    def add_field(self, words: Planes, near: Table, far: Table, x: Vector, out: Vector) -> None:
+        """out[i] += sum of w_ij x[j] over the units j other than i."""
 
     @abstractmethod
-    def add_row(self, words: Words, table: Table, i: int, step: float, field: Vector) -> None:
-        """field[j] += step * table[h(i, j)] for the units j near i."""
+    def add_row(self, words: Planes, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
+        """field[j] += step * w_ij for the units j other than i."""
 
 
 @dataclass(frozen=True)
-class ClassRanges(NearPairs):
+class ClassRanges(UnitPairs):
     """Units sorted by class: those near unit i are lower[i] to upper[i] - 1, itself among them."""
 
     lower: Index
     upper: Index
 
-    def with_self(self, n_units: int) -> NDArray[np.bool_]:
-        return np.ones(n_units, bool)
+    def near_counts(self, words: Planes, size: Index, n_bits: int) -> Index:
+        return _kernels.count_ranges(words, size, self.upper, n_bits)
 
-    def counts(self, words: Words, size: Index, n_bits: int) -> Index:
-        return _kernels.count_ranges(tuple(words), size, self.upper, n_bits)
+    def add_field(self, words: Planes, near: Table, far: Table, x: Vector, out: Vector) -> None:
+        _kernels.add_class_field(words, near, far, x, self.lower, self.upper, out)
 
-    def add_field(self, words: Words, table: Table, x: Vector, out: Vector) -> None:
-        _kernels.add_range_field(tuple(words), table, x, self.lower, self.upper, out)
-
-    def add_row(self, words: Words, table: Table, i: int, step: float, field: Vector) -> None:
-        _kernels.add_range_row(tuple(words), table, i, step, self.lower[i], self.upper[i], field)
+    def add_row(self, words: Planes, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
+        _kernels.add_class_row(words, near, far, i, step, int(self.lower[i]), int(self.upper[i]), field)
 
 
 @dataclass(frozen=True)
-class LabelMasks(NearPairs):
+class LabelMasks(UnitPairs):
     """Label sets as bit masks, shape (n_mask_words, n_units): near where two masks meet."""
 
     masks: Words
 
-    def with_self(self, n_units: int) -> NDArray[np.bool_]:
-        return (self.masks != 0).any(axis=0)
+    def near_counts(self, words: Planes, size: Index, n_bits: int) -> Index:
+        return _kernels.count_masks(words, self.masks, size, n_bits)
 
-    def counts(self, words: Words, size: Index, n_bits: int) -> Index:
-        return _kernels.count_masks(tuple(words), self.masks, size, n_bits)
+    def add_field(self, words: Planes, near: Table, far: Table, x: Vector, out: Vector) -> None:
+        _kernels.add_mask_field(words, near, far, x, self.masks, out)
 
-    def add_field(self, words: Words, table: Table, x: Vector, out: Vector) -> None:
-        _kernels.add_mask_field(tuple(words), self.masks, table, x, out)
-
-    def add_row(self, words: Words, table: Table, i: int, step: float, field: Vector) -> None:
-        _kernels.add_mask_row(tuple(words), self.masks, table, i, step, field)
+    def add_row(self, words: Planes, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
+        _kernels.add_mask_row(words, near, far, i, step, self.masks, field)
 
 
 @dataclass(frozen=True)
-class NeighborLists(NearPairs):
-    """Near units listed row by row, each pair in both rows, none with itself."""
+class NeighborLists(UnitPairs):
+    """Near points listed row by row in rising order, each pair in both rows, each point in its own; a unit each."""
 
     indptr: Index
     indices: Index
 
-    def with_self(self, n_units: int) -> NDArray[np.bool_]:
-        return np.zeros(n_units, bool)
-
-    def counts(self, words: Words, size: Index, n_bits: int) -> Index:
-        first = np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+    def near_counts(self, words: Planes, size: Index, n_bits: int) -> Index:
+        first = np.repeat(np.arange(len(size)), np.diff(self.indptr))
         once = first < self.indices
-        distance = _kernels.list_distances(tuple(words), first[once], self.indices[once])
+        distance = _kernels.list_distances(words, first[once], self.indices[once])
         return np.bincount(distance, minlength=n_bits + 1)
 
-    def add_field(self, words: Words, table: Table, x: Vector, out: Vector) -> None:
-        _kernels.add_list_field(tuple(words), self.indptr, self.indices, table, x, out)
+    def add_field(self, words: Planes, near: Table, far: Table, x: Vector, out: Vector) -> None:
+        _kernels.add_list_field(words, near, far, x, self.indptr, self.indices, out)
 
-    def add_row(self, words: Words, table: Table, i: int, step: float, field: Vector) -> None:
-        _kernels.add_list_row(tuple(words), self.indptr, self.indices, table, i, step, field)
+    def add_row(self, words: Planes, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
+        _kernels.add_list_row(words, near, far, i, step, self.indptr, self.indices, field)
 
 
 class Relation(ABC):
@@ -129,7 +117,7 @@ class SameClass(Relation):
         words, keys, unit_of, size = _group(code.words, self.classes[None])
         lower = np.searchsorted(keys[0], keys[0], side="left")
         upper = np.searchsorted(keys[0], keys[0], side="right")
-        return Units(words, unit_of, size, ClassRanges(lower, upper), code.n_bits)
+        return Units(tuple(words), unit_of, size, np.ones(len(size), bool), ClassRanges(lower, upper), code.n_bits)
 
 
 class SharedClass(Relation):
@@ -141,19 +129,24 @@ class SharedClass(Relation):
 
     def units(self, code: GrowingCode) -> "Units":
         words, masks, unit_of, size = _group(code.words, self.masks)
-        return Units(words, unit_of, size, LabelMasks(masks), code.n_bits)
+        return Units(tuple(words), unit_of, size, (masks != 0).any(axis=0), LabelMasks(masks), code.n_bits)
 
 
 class ListedNear(Relation):
-    """Near where listed, far elsewhere; `near` is a symmetric sparse matrix without a diagonal."""
+    """Near where listed, far elsewhere: pairs first[k] < second[k]."""
 
-    def __init__(self, near: sp.csr_array) -> None:
-        self.near = NeighborLists(near.indptr.astype(np.int64), near.indices.astype(np.int64))
-        self.n_points = near.shape[0]
+    def __init__(self, first: Index, second: Index, n_points: int) -> None:
+        self.n_points = n_points
+        diagonal = np.arange(n_points)
+        rows, columns = np.concatenate([first, second, diagonal]), np.concatenate([second, first, diagonal])
+        near = sp.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(n_points, n_points))
+        near.sort_indices()
+        self.lists = NeighborLists(near.indptr.astype(np.int64), near.indices.astype(np.int64))
 
     def units(self, code: GrowingCode) -> "Units":
         points = np.arange(self.n_points)
-        return Units(code.words, points, np.ones_like(points), self.near, code.n_bits)
+        never = np.zeros(self.n_points, bool)
+        return Units(tuple(code.words), points, np.ones_like(points), never, self.lists, code.n_bits)
 
 
 class ListedPairs(Relation):
@@ -173,28 +166,31 @@ class Units:
 
     Attributes
     ----------
-    words : ndarray of uint64, shape (n_words, n_units)
+    words : tuple of n_words ndarrays of uint64, shape (n_units,)
     unit_of : ndarray of int, shape (n_points,)
     size : ndarray of int, shape (n_units,)
         Points in each unit.
-    near : NearPairs
+    near_itself : ndarray of bool, shape (n_units,)
+        Whether two points of a unit are near.
+    pairs : UnitPairs
     n_bits : int
     """
 
-    words: Words
+    words: Planes
     unit_of: Index
     size: Index
-    near: NearPairs
+    near_itself: NDArray[np.bool_]
+    pairs: UnitPairs
     n_bits: int
 
     def counts(self) -> tuple[Index, Index]:
         """Return the histograms of near and of far pairs over h = 0..n_bits."""
         n_units = len(self.size)
-        everything = _kernels.count_ranges(tuple(self.words), self.size, np.full(n_units, n_units), self.n_bits)
-        near = self.near.counts(self.words, self.size, self.n_bits)
+        everything = _kernels.count_ranges(self.words, self.size, np.full(n_units, n_units), self.n_bits)
+        near = self.pairs.near_counts(self.words, self.size, self.n_bits)
         within = self.size * (self.size - 1) // 2
         everything[0] += within.sum()
-        near[0] += within[self.near.with_self(n_units)].sum()
+        near[0] += within[self.near_itself].sum()
         return near, everything - near
 
     def graph(self, near_table: Table, far_table: Table) -> "CodeGraph":
@@ -203,46 +199,48 @@ class Units:
 
 
 class CodeGraph(SignedGraph):
-    """W as two tables over Hamming distance; its field is that of units and holds each point's own term."""
+    """W as two tables over Hamming distance; its field is that of units and holds each point's own term.
+
+    Near and far pairs are summed apart, never as a difference: once a code separates its points, their weights differ
+    by many orders of magnitude, and what matters is in the small ones.
+    """
 
     def __init__(self, units: Units, near_table: Table, far_table: Table) -> None:
         self.units = units
-        self.far_table = far_table
-        self.excess = near_table - far_table  # what a near pair weighs more than a far one
+        self.near_table, self.far_table = near_table, far_table
         self.n_points = len(units.unit_of)
-        with_self = units.near.with_self(len(units.size))
-        self.diagonal: Vector = np.where(with_self, near_table[0], far_table[0])
+        # The weight between two points of a unit; where there is but one point, there is no such pair.
+        within = np.where(units.near_itself, near_table[0], far_table[0])
+        self.own: Vector = np.where(units.size > 1, within, 0.0)
 
     def matvec(self, x: Vector) -> Vector:
-        return self._unit_field(x)[self.units.unit_of] - self.diagonal[self.units.unit_of] * x
+        return self._unit_field(x)[self.units.unit_of] - self.own[self.units.unit_of] * x
 
     def absolute_degrees(self) -> Vector:
         # Near weights are positive and far ones negative, so |W| is a graph of the same form.
-        absolute = CodeGraph(self.units, self.excess + self.far_table, -self.far_table)
+        absolute = CodeGraph(self.units, self.near_table, -self.far_table)
         return absolute.matvec(np.ones(self.n_points))
 
     def field(self, side: Side) -> Vector:
         return self._unit_field(side.astype(np.float64))
 
-    def field_value(self, side: Side, field: Vector) -> float:
-        return float(side @ field[self.units.unit_of] - self.units.size @ self.diagonal)
+    def local_fields(self, side: Side, field: Vector) -> Vector:
+        return field[self.units.unit_of] - self.own[self.units.unit_of] * side
 
-    def next_improving(self, side: Side, field: Vector, start: int, tolerance: float) -> int:
-        return int(_kernels.next_improving(side, field, self.units.unit_of, self.diagonal, start, tolerance))
+    def next_improving(self, side: Side, field: Vector, tolerance: Vector, start: int) -> int:
+        return int(_kernels.next_improving(side, field, self.units.unit_of, self.own, tolerance, start))
 
     def flip(self, point: int, side: Side, field: Vector) -> None:
         side[point] = -side[point]
-        unit, step = self.units.unit_of[point], 2.0 * side[point]
-        words = self.units.words
-        _kernels.add_range_row(tuple(words), self.far_table, unit, step, 0, len(field), field)
-        self.units.near.add_row(words, self.excess, unit, step, field)
+        units, unit, step = self.units, int(self.units.unit_of[point]), 2.0 * float(side[point])
+        field[unit] += step * self.own[unit]
+        units.pairs.add_row(units.words, self.near_table, self.far_table, unit, step, field)
 
     def _unit_field(self, x: Vector) -> Vector:
         units = self.units
-        sums = np.bincount(units.unit_of, weights=x, minlength=len(units.size))
-        out = np.zeros(len(units.size))
-        _kernels.add_all_field(tuple(units.words), self.far_table, sums, out)
-        units.near.add_field(units.words, self.excess, sums, out)
+        sums = np.bincount(units.unit_of, weights=x, minlength=len(units.size)).astype(np.float64, copy=False)
+        out = self.own * sums
+        units.pairs.add_field(units.words, self.near_table, self.far_table, sums, out)
         return out
 
 

@@ -18,7 +18,7 @@ Counts = NDArray[np.int64]
 
 def inner_products(n_bits: int) -> NDArray[np.float64]:
     """B = n_bits - 2h for the Hamming distances h = 0..n_bits."""
-    return n_bits - 2.0 * np.arange(n_bits + 1)
+    return n_bits - 2.0 * np.arange(n_bits + 1, dtype=np.float64)
 
 
 def errors(near: Counts, far: Counts) -> tuple[Counts, Counts]:

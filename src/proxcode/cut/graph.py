@@ -35,20 +35,20 @@ class SignedGraph(ABC):
         """Return the field of a partition, in the graph's own form: `next_improving` and `flip` take it back."""
 
     @abstractmethod
-    def next_improving(self, side: Side, field: Vector, start: int, tolerance: float) -> int:
-        """Return the first point from `start` on with b_i s_i < -tolerance, n_points where there is none."""
+    def local_fields(self, side: Side, field: Vector) -> Vector:
+        """Return s_i of each point, from the field."""
+
+    @abstractmethod
+    def next_improving(self, side: Side, field: Vector, tolerance: Vector, start: int) -> int:
+        """Return the first point from `start` on with b_i s_i < -tolerance_i, n_points where there is none."""
 
     @abstractmethod
     def flip(self, point: int, side: Side, field: Vector) -> None:
         """Move a point to the other side; updates `side` and `field` in place."""
 
-    @abstractmethod
-    def field_value(self, side: Side, field: Vector) -> float:
-        """Return b'Wb of a partition whose field is known."""
-
     def value(self, side: Side) -> float:
         """Return b'Wb."""
-        return self.field_value(side, self.field(side))
+        return float(side @ self.local_fields(side, self.field(side)))
 
 
 class _ExplicitGraph(SignedGraph):
@@ -57,11 +57,11 @@ class _ExplicitGraph(SignedGraph):
     def field(self, side: Side) -> Vector:
         return self.matvec(side.astype(np.float64))
 
-    def next_improving(self, side: Side, field: Vector, start: int, tolerance: float) -> int:
-        return int(_kernels.next_improving(side, field, start, tolerance))
+    def local_fields(self, side: Side, field: Vector) -> Vector:
+        return field
 
-    def field_value(self, side: Side, field: Vector) -> float:
-        return float(side @ field)
+    def next_improving(self, side: Side, field: Vector, tolerance: Vector, start: int) -> int:
+        return int(_kernels.next_improving(side, field, tolerance, start))
 
 
 class DenseGraph(_ExplicitGraph):
@@ -87,11 +87,10 @@ class SparseGraph(_ExplicitGraph):
     """Weights as a scipy.sparse matrix."""
 
     def __init__(self, W: Any) -> None:
-        weights = sp.coo_array(W)
-        off_diagonal = weights.row != weights.col
-        entries = (weights.data[off_diagonal].astype(np.float64), (weights.row[off_diagonal], weights.col[off_diagonal]))
-        self.weights = sp.csr_array(entries, shape=weights.shape)
-        self.n_points = weights.shape[0]
+        self.weights = sp.csr_array(W, dtype=np.float64, copy=True)
+        self.weights -= sp.diags_array(self.weights.diagonal())
+        self.weights.eliminate_zeros()
+        self.n_points = self.weights.shape[0]
 
     def matvec(self, x: Vector) -> Vector:
         return self.weights @ x

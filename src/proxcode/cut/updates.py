@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator
 from proxcode.cut.graph import Side, SignedGraph
 from proxcode.cut.spectral import diagonal_shift
 
-RELATIVE_TOLERANCE = 1e-10  # of the largest field: far above rounding, far below any gain worth a flip
+# A point moves when its field is more than this part of its weights: far above rounding, far below any gain worth it.
+RELATIVE_TOLERANCE = 1e-10
 
 
 class Update(NamedTuple):
@@ -50,17 +51,17 @@ class BitUpdate(LocalSearch):
         """Return a partition that no single flip improves."""
         side = side.copy()
         field = graph.field(side)
-        tolerance = RELATIVE_TOLERANCE * float(np.abs(field).max())
+        tolerance = RELATIVE_TOLERANCE * graph.absolute_degrees()
         flips, sweeps, flips_before = 0, 0, -1
         while flips > flips_before:
             flips_before = flips
-            point = graph.next_improving(side, field, 0, tolerance)
+            point = graph.next_improving(side, field, tolerance, 0)
             while point < graph.n_points:
                 graph.flip(point, side, field)
                 flips += 1
-                point = graph.next_improving(side, field, point + 1, tolerance)
+                point = graph.next_improving(side, field, tolerance, point + 1)
             sweeps += 1
-        return Update(side, graph.field_value(side, field), flips, sweeps)
+        return Update(side, float(side @ graph.local_fields(side, field)), flips, sweeps)
 
 
 class VectorUpdate(LocalSearch):
@@ -72,11 +73,11 @@ class VectorUpdate(LocalSearch):
     def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
         """Return a fixed point of the update."""
         shift = diagonal_shift(graph, rng)
+        tolerance = RELATIVE_TOLERANCE * (graph.absolute_degrees() + shift)
         flips, sweeps, changed = 0, 0, 1
         while changed:
             b = side.astype(np.float64)
             shifted_field = graph.matvec(b) + shift * b
-            tolerance = RELATIVE_TOLERANCE * float(np.abs(shifted_field).max())
             updated = np.where(b * shifted_field < -tolerance, -side, side)
             changed = int((updated != side).sum())
             side, flips, sweeps = updated, flips + changed, sweeps + 1

@@ -20,18 +20,18 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from X, and from y where the method is supervised."""
-        X = validate_data(self, X, dtype=(np.float32, np.float64))
+        points = validate_data(self, X, dtype=(np.float32, np.float64))
         if self.n_bits < 1:
             raise ValueError(f"n_bits={self.n_bits}: give at least 1.")
-        self._fit(X, y)
+        self._fit(points, y)
         self._n_features_out = self.n_bits
         return self
 
     def transform(self, X: ArrayLike) -> Codes:
         """Return the codes as a 0/1 matrix of shape (n, n_bits)."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float32, np.float64))
-        return (self._scores(X) >= 0).astype(np.uint8)
+        points = validate_data(self, X, reset=False, dtype=(np.float32, np.float64))
+        return (self._scores(points) >= 0).astype(np.uint8)
 
     def encode(self, X: ArrayLike) -> Codes:
         """Return the codes packed into bytes, in the bit order of `numpy.packbits`."""

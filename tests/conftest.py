@@ -1,0 +1,25 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def data_folder():
+    folder = os.environ.get("PROXCODE_DATA")
+    if not folder:
+        pytest.skip("PROXCODE_DATA is not set: this test needs the real data")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def digits():
+    from sklearn.datasets import load_digits
+
+    return load_digits(return_X_y=True)
