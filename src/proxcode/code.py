@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from proxcode._validation import check_points
 from proxcode.bits import BitLoop, BitRecord, CutSearch
 from proxcode.cut import Restarts
 from proxcode.hamming import Codes, GrowingCode, pack
@@ -124,7 +125,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         -------
         self
         """
-        X = self._validate(X, reset=True)
+        X = check_points(self, X, reset=True, at_least=2)
         n_bits = self._check_n_bits(self.n_bits, at_least=1)
         proximity = default_proximity(y) if self.proximity is None else clone(self.proximity)
         self._seed = int(check_random_state(self.random_state).randint(2**31))
@@ -155,7 +156,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             if not hasattr(self, "_training_data"):
                 raise ValueError("this model does not hold its training data: call extend(n_bits, X, y) with them.")
             X, y = self._training_data
-        X = self._validate(X, reset=False)
+        X = check_points(self, X, reset=False)
         if len(X) != len(self.codes_):
             raise ValueError(
                 f"X has {len(X)} points but the model was fitted on {len(self.codes_)}: give the same ones."
@@ -214,7 +215,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         n_bits = self.n_bits_ if n_bits is None else n_bits
         if not 1 <= n_bits <= self.n_bits_:
             raise ValueError(f"n_bits={n_bits}: this model has {self.n_bits_} bits; extend({n_bits}) learns more.")
-        return self.hash_function_.scores(self._validate(X, reset=False), n_bits)
+        return self.hash_function_.scores(check_points(self, X, reset=False), n_bits)
 
     def transform(self, X: ArrayLike) -> Codes:
         """Return the codes as a 0/1 matrix of shape (n, n_bits_)."""
@@ -236,13 +237,10 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         from proxcode.metrics import area_under_curve, precision_recall
 
         codes = GrowingCode.from_packed(self.encode(X), self.n_bits_)
-        members, relation = self.proximity_.relate(self._validate(X, reset=False), y)
+        members, relation = self.proximity_.relate(check_points(self, X, reset=False), y)
         code = GrowingCode(len(members))
         code.words, code.n_bits = np.ascontiguousarray(codes.words[:, members]), codes.n_bits
         return area_under_curve(precision_recall(*relation.units(code).counts()))
-
-    def _validate(self, X: Any, reset: bool) -> NDArray[Any]:
-        return validate_data(self, X, reset=reset, dtype=(np.float32, np.float64), ensure_min_samples=2 if reset else 1)
 
     @staticmethod
     def _check_n_bits(n_bits: Any, at_least: int) -> int:
@@ -255,6 +253,11 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_training_data"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # bits, whatever the dtype of X
+        return tags
 
     @property
     def _n_features_out(self) -> int:

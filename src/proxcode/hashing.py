@@ -24,7 +24,7 @@ from proxcode.cut.graph import Side
 
 Matrix = NDArray[Any]
 
-JITTER = 1e-6  # of the mean diagonal: above the rounding of products in single precision
+JITTER = 1e-6  # of the mean diagonal, about the rounding of products in single precision
 SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
 
 
@@ -90,25 +90,13 @@ class KernelHash(HashFunction):
 
     def begin(self, X: Matrix, rng: np.random.Generator) -> None:
         """Draw the landmarks, compute the kernel and factorise the normal equations."""
-        if not hasattr(self, "landmarks_"):
-            self._choose_landmarks(X, rng)
-        n, m = len(X), len(self.landmarks_)
-        kernel = np.empty((n, m), X.dtype)
-        gram, sums = np.zeros((m, m)), np.zeros(m)
-
-        def fill(rows: slice) -> tuple[Matrix, Matrix]:
-            kernel[rows] = block = self._kernel_to(X[rows])
-            return block.T @ block, block.sum(axis=0, dtype=np.float64)
-
-        for _, (block_gram, block_sums) in map_blocks(fill, n):
-            gram += block_gram
-            sums += block_sums
-        self._kernel, self._mean = kernel, sums / n
-        penalty = self._kernel_to(self.landmarks_).astype(np.float64)
-        normal = gram - n * np.outer(self._mean, self._mean) + self.ridge * n * penalty
-        normal[np.diag_indices(m)] += JITTER * np.trace(normal) / m
         with one_blas_thread():
-            self._factor = cho_factor(normal, overwrite_a=True)
+            if not hasattr(self, "landmarks_"):
+                self._choose_landmarks(X, rng)
+            gram = self._compute_kernel(X)
+            centred = gram - len(X) * np.outer(self._mean, self._mean)
+            penalty = self._kernel_to(self.landmarks_).astype(np.float64)
+            self._factor = _factorise(centred + self.ridge * len(X) * penalty)
 
     def _choose_landmarks(self, X: Matrix, rng: np.random.Generator) -> None:
         if self.n_landmarks < 1:
@@ -120,6 +108,22 @@ class KernelHash(HashFunction):
         self.intercept_ = np.empty(0)
         self.n_bits_ = 0
 
+    def _compute_kernel(self, X: Matrix) -> NDArray[np.float64]:
+        """Keep the kernel of the training points and its mean; return its Gram matrix."""
+        n, m = len(X), len(self.landmarks_)
+        self._kernel = np.empty((n, m), X.dtype)
+        gram, sums = np.zeros((m, m)), np.zeros(m)
+
+        def fill(rows: slice) -> tuple[Matrix, Matrix]:
+            self._kernel[rows] = block = self._kernel_to(X[rows])
+            return block.T @ block, block.sum(axis=0, dtype=np.float64)
+
+        for _, (block_gram, block_sums) in map_blocks(fill, n):
+            gram += block_gram
+            sums += block_sums
+        self._mean = sums / n
+        return gram
+
     def learn(self, side: Side) -> NDArray[np.float64]:
         """Solve for the next bit."""
         n = len(side)
@@ -130,8 +134,8 @@ class KernelHash(HashFunction):
             moment += product
         with one_blas_thread():
             coef = cho_solve(self._factor, moment)
+            self.intercept_ = np.append(self.intercept_, b_mean - coef @ self._mean)
         self.coef_ = np.vstack([self.coef_, coef])
-        self.intercept_ = np.append(self.intercept_, b_mean - coef @ self._mean)
         self.n_bits_ += 1
         return self._margins(lambda rows: self._kernel[rows], n, slice(self.n_bits_ - 1, self.n_bits_))[:, 0]
 
@@ -158,6 +162,21 @@ class KernelHash(HashFunction):
         kernel -= self.gamma_ * (self.landmarks_ * self.landmarks_).sum(axis=1)
         np.minimum(kernel, 0, out=kernel)
         return np.exp(kernel, out=kernel)
+
+
+def _factorise(normal: NDArray[np.float64]) -> Any:
+    """Return the Cholesky factor, with the least jitter on the diagonal that makes it exist.
+
+    Many like landmarks leave the matrix singular, and products in single precision a little indefinite.
+    """
+    diagonal = np.diag_indices(len(normal))
+    jitter = JITTER * float(np.trace(normal)) / len(normal) + np.finfo(float).tiny
+    while True:
+        normal[diagonal] += jitter
+        try:
+            return cho_factor(normal)
+        except np.linalg.LinAlgError:
+            jitter *= 10
 
 
 def _default_gamma(points: Matrix) -> float:
@@ -199,7 +218,7 @@ class ClassifierHash(HashFunction):
                 raise ValueError(f"max_samples={self.max_samples}: a classifier needs at least 2 points.")
             if self.max_samples < len(X):
                 self._rows = np.sort(rng.choice(len(X), self.max_samples, replace=False))
-        self._seeds = rng
+        self._seed = int(rng.integers(2**31))
 
     def learn(self, side: Side) -> NDArray[np.float64]:
         """Train the classifier of the next bit."""
@@ -213,12 +232,12 @@ class ClassifierHash(HashFunction):
     def _new_classifier(self) -> Any:
         classifier = clone(self.classifier)
         if "random_state" in classifier.get_params() and classifier.get_params()["random_state"] is None:
-            classifier.set_params(random_state=int(self._seeds.integers(2**31)))
+            classifier.set_params(random_state=(self._seed + self.n_bits_) % 2**31)
         return classifier
 
     def finish(self) -> None:
         """Drop the training points."""
-        del self._X, self._rows, self._seeds
+        del self._X, self._rows, self._seed
 
     def scores(self, X: Matrix, n_bits: int) -> NDArray[np.float64]:
         """Return the margins of the first `n_bits` bits."""
@@ -278,6 +297,6 @@ def as_hash_function(hash_function: Any) -> HashFunction:
         return KernelHash()
     if isinstance(hash_function, HashFunction):
         return clone(hash_function)
-    if is_classifier(hash_function):
+    if isinstance(hash_function, BaseEstimator) and is_classifier(hash_function):
         return ClassifierHash(clone(hash_function))
     raise TypeError(f"hash_function={hash_function!r}: use KernelHash(), SVMHash() or a scikit-learn classifier.")

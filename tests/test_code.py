@@ -1,0 +1,259 @@
+"""The estimator: prefix codes, extension, interrupts, threads, partial labels, bad input."""
+
+import pickle
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+
+from proxcode import (
+    EqualErrorThreshold,
+    GivenPairs,
+    GradientWeights,
+    ProximityPreservingCode,
+    SameLabel,
+    SharedLabel,
+    SVMHash,
+    WithinRadius,
+    unpack,
+)
+from proxcode.bits import BitLoop
+from proxcode.hamming import distances
+from proxcode.threshold import loss
+
+
+@pytest.fixture(scope="module")
+def train(digits):
+    X, y = digits
+    return X[:500], y[:500]
+
+
+@pytest.fixture(scope="module")
+def new(digits):
+    X, y = digits
+    return X[500:900], y[500:900]
+
+
+def fit(train, **parameters):
+    return ProximityPreservingCode(**{"n_bits": 24, "random_state": 0, **parameters}).fit(*train)
+
+
+def test_codes_of_training_points_are_what_encode_gives(train):
+    model = fit(train)
+    np.testing.assert_array_equal(model.codes_, model.encode(train[0]))
+    np.testing.assert_array_equal(unpack(model.codes_, 24), model.transform(train[0]))
+    np.testing.assert_array_equal(model.transform(train[0]), model.scores(train[0]) >= 0)
+
+
+@pytest.mark.parametrize("n_bits", [1, 7, 8, 9, 23])
+def test_a_prefix_is_the_shorter_models_code(train, new, n_bits):
+    long, short = fit(train), fit(train, n_bits=n_bits)
+    np.testing.assert_array_equal(long.encode(new[0], n_bits=n_bits), short.encode(new[0]))
+
+
+@pytest.mark.parametrize("hash_function", [None, SVMHash(), RandomForestClassifier(n_estimators=3)])
+@pytest.mark.parametrize("error_correction", [True, False])
+def test_extend_equals_one_long_fit(train, new, hash_function, error_correction):
+    parts = {"hash_function": hash_function, "error_correction": error_correction}
+    grown = fit(train, n_bits=5, **parts).extend(12)
+    long = fit(train, n_bits=12, **parts)
+    np.testing.assert_array_equal(grown.encode(new[0]), long.encode(new[0]))
+    np.testing.assert_array_equal(grown.codes_, long.codes_)
+    assert [record.loss for record in grown.history_] == [record.loss for record in long.history_]
+    assert grown.n_bits == 12
+
+
+def test_a_pickled_model_extends_with_the_training_data_given(train, new):
+    model = pickle.loads(pickle.dumps(fit(train, n_bits=5)))
+    with pytest.raises(ValueError, match=r"call extend\(n_bits, X, y\)"):
+        model.extend(9)
+    np.testing.assert_array_equal(model.extend(9, *train).encode(new[0]), fit(train, n_bits=9).encode(new[0]))
+
+
+def test_an_interrupt_keeps_the_bits_learned_so_far(train, new, monkeypatch):
+    step = BitLoop.step
+    monkeypatch.setattr(BitLoop, "step", lambda self: _interrupt() if self.code.n_bits == 6 else step(self))
+    model = ProximityPreservingCode(n_bits=12, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*train)
+    assert model.n_bits_ == 6
+    np.testing.assert_array_equal(model.encode(new[0]), fit(train, n_bits=6).encode(new[0]))
+    monkeypatch.undo()
+    np.testing.assert_array_equal(model.extend(12).encode(new[0]), fit(train, n_bits=12).encode(new[0]))
+
+
+def _interrupt():
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+def test_same_seed_same_bits_for_one_and_two_threads(train, supervised):
+    data = train if supervised else (train[0].astype(np.float32), None)
+    threads = numba.get_num_threads()
+    codes = []
+    for n_threads in (1, min(2, threads)):
+        numba.set_num_threads(n_threads)
+        codes.append(fit(data).codes_)
+    numba.set_num_threads(threads)
+    np.testing.assert_array_equal(*codes)
+
+
+def test_same_seed_same_bits_in_processes_with_one_and_two_cores(tmp_path):
+    script = (
+        "import sys, numpy as np; from sklearn.datasets import make_blobs; from proxcode import *\n"
+        "X, y = make_blobs(5000, 30, centers=8, cluster_std=12, random_state=0)\n"
+        "model = ProximityPreservingCode(n_bits=20, random_state=1).fit(X.astype(np.float32), y)\n"
+        "np.save(sys.argv[1], model.codes_)"
+    )
+    codes = []
+    for n in (1, 2):
+        limits = {name: str(n) for name in ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "LOKY_MAX_CPU_COUNT")}
+        subprocess.run(
+            [sys.executable, "-c", script, tmp_path / f"{n}.npy"], check=True, env={"PATH": "/usr/bin:/bin", **limits}
+        )
+        codes.append(np.load(tmp_path / f"{n}.npy"))
+    np.testing.assert_array_equal(*codes)
+
+
+def test_different_seeds_give_different_bits(train):
+    assert (fit(train).codes_ != fit(train, random_state=1).codes_).any()
+
+
+def test_near_points_are_within_the_learned_radius(train, new):
+    model = fit(train, n_bits=32)
+    codes, y = model.encode(new[0]), new[1]
+    within = distances(codes, codes) <= model.radius_
+    near = y[:, None] == y
+    assert within[near].mean() > 0.8
+    assert within[~near].mean() < 0.05
+
+
+def test_history_tells_the_loss_of_the_code_bit_by_bit(train):
+    model = fit(train, n_bits=6)
+    y = train[1]
+    i, j = np.triu_indices(len(y), 1)
+    for k, record in enumerate(model.history_, start=1):
+        h = distances(model.encode(train[0], n_bits=k), model.encode(train[0], n_bits=k))[i, j]
+        near, far = (np.bincount(h[(y[i] == y[j]) == kind], minlength=k + 1) for kind in (True, False))
+        assert record.loss == loss(near, far)
+    assert model.alpha_ == model.history_[-1].alpha
+    assert 0 < model.history_[-1].hash_accuracy <= 1
+    assert model.history_[-1].flips > 0 < model.history_[-1].sweeps
+
+
+def test_the_papers_parts_learn_a_code(train, new):
+    model = fit(train, threshold=EqualErrorThreshold(), weights=GradientWeights(), hash_function=SVMHash())
+    assert model.score(*new) > 0.8
+
+
+def test_error_correction_lowers_the_loss_of_the_code_as_hashed(digits):
+    from sklearn.linear_model import Perceptron
+
+    X, y = digits
+    losses = {}
+    for error_correction in (True, False):
+        model = fit((X[:, 20:26], y), hash_function=Perceptron(), error_correction=error_correction, n_bits=16)
+        losses[error_correction] = model.score(X[:, 20:26], y)
+    assert losses[True] > losses[False]
+
+
+def test_stops_once_the_loss_target_is_met(train):
+    model = fit(train, n_bits=64, loss_target=0.01)
+    assert model.n_bits_ < 64
+    assert model.history_[-1].loss <= 0.01 < model.history_[-2].loss
+    assert model.transform(train[0]).shape[1] == model.n_bits_
+
+
+def test_unlabelled_points_change_nothing_and_are_encoded(train):
+    X, y = train
+    partly = y.astype(float)
+    partly[300:] = np.nan
+    model, labelled_only = fit((X, partly)), fit((X[:300], y[:300]))
+    np.testing.assert_array_equal(model.encode(X), labelled_only.encode(X))
+    np.testing.assert_array_equal(model.codes_, model.encode(X))
+
+
+def test_minus_one_is_a_class_unless_named(train):
+    X, y = train
+    signs = np.where(y < 5, -1, 1)
+    assert fit((X, signs), n_bits=2).history_[-1].loss < 0.1
+    with pytest.raises(ValueError, match="no far pair"):
+        fit((X, signs), proximity=SameLabel(unlabelled=-1))
+
+
+def test_multi_labels_keep_shared_labels_near(digits):
+    X, y = digits
+    indicator = np.column_stack([y % 2 == 0, y % 3 == 0, y > 6, y < 2]).astype(int)
+    model = fit((X[:800], indicator[:800]), n_bits=32)
+    assert isinstance(model.proximity_, SharedLabel)
+    near = (indicator[800:1200] @ indicator[800:1200].T > 0).mean()
+    assert model.score(X[800:1200], indicator[800:1200]) > near + 0.2
+
+
+def test_pairs_alone_teach_a_code(train, new):
+    X, y = train
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, 400, (2, 20_000))
+    pairs = np.column_stack([i, j, np.where(y[i] == y[j], 1, -1)])
+    model = fit((X, None), proximity=GivenPairs(pairs))
+    codes, y_new = model.encode(new[0]), new[1]
+    h = distances(codes, codes)
+    near = y_new[:, None] == y_new
+    assert h[near].mean() < 0.6 * h[~near].mean()
+    assert model.codes_.shape == (500, 3)
+
+
+def test_radius_learns_neighbours(train, new):
+    model = fit((train[0], None), n_bits=48, proximity=WithinRadius(mean_neighbors=20))
+    assert model.score(new[0]) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("parameters", "data", "message"),
+    [
+        ({"n_bits": 0}, {}, "n_bits=0: give 1 to 1024"),
+        ({"n_bits": 1025}, {}, "n_bits=1025: give 1 to 1024"),
+        ({"n_bits": 8.0}, {}, "n_bits=8.0: give a whole number"),
+        ({"n_bits": True}, {}, "n_bits=True: give a whole number"),
+        ({}, {"y": np.zeros(50)}, "no far pair among the 50 points"),
+        ({}, {"y": np.arange(50)}, "no near pair among the 50 points"),
+        ({}, {"y": np.full(50, np.nan)}, "all 50 points are unlabelled"),
+        ({}, {"y": np.arange(49)}, "X has 50 points but y has 49 labels"),
+        ({}, {"y": np.full((50, 3), 7)}, "must hold 0 and 1 only"),
+        ({}, {"X": np.full((50, 4), np.nan)}, "first nan in row 0, column 0: drop"),
+        ({}, {"X": np.full((50, 4), np.inf)}, "first inf in row 0, column 0: drop"),
+        ({}, {"X": np.zeros((1, 4)), "y": [0]}, "minimum of 2 is required"),
+        ({}, {"X": np.zeros((0, 4)), "y": []}, "minimum of 2 is required"),
+        ({}, {"X": np.zeros(50)}, "Expected 2D array"),
+        ({}, {"X": np.array([["a"] * 4] * 50)}, "could not convert string"),
+        ({"hash_function": "svm"}, {}, "hash_function='svm': use KernelHash"),
+        ({"proximity": SameLabel()}, {"y": None}, "SameLabel needs labels"),
+        ({"proximity": WithinRadius(radius=-1)}, {}, "radius=-1: give a distance of at least 0"),
+        ({"proximity": WithinRadius(radius=0.0)}, {}, "no near pair"),
+        ({"proximity": WithinRadius(radius=1e9)}, {}, "no far pair"),
+        ({"proximity": GivenPairs([[0, 1, 1]])}, {}, "no far pair"),
+        ({"proximity": GivenPairs([[0, 99, 1]])}, {}, "by row number, 0 to 49"),
+    ],
+)
+def test_bad_input_gets_one_clear_sentence(parameters, data, message):
+    rng = np.random.default_rng(0)
+    data = {"X": rng.normal(size=(50, 4)), "y": rng.integers(0, 3, 50), **data}
+    with pytest.raises((ValueError, TypeError), match=message) as error:
+        ProximityPreservingCode(**{"n_bits": 4, **parameters}).fit(**data)
+    assert len(str(error.value).splitlines()) == 1 or "Expected 2D" in message
+
+
+def test_more_bits_than_learned_and_unfitted_models_are_refused(train):
+    model = fit(train, n_bits=4)
+    with pytest.raises(ValueError, match=r"n_bits=5: this model has 4 bits; extend\(5\) learns more"):
+        model.encode(train[0], n_bits=5)
+    with pytest.raises(ValueError, match="n_bits=3: give 4 to 1024"):
+        model.extend(3)
+    with pytest.raises(ValueError, match="X has 10 points but the model was fitted on 500"):
+        model.extend(8, train[0][:10], train[1][:10])
+    with pytest.raises(NotFittedError):
+        ProximityPreservingCode().encode(train[0])
