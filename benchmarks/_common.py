@@ -1,0 +1,61 @@
+"""What the benchmarks share: data, child processes with their peak memory, and tidy results."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+RESULTS = Path(__file__).parent / "results"
+
+
+def gist(n_components=None):
+    """CIFAR-10 GIST from PROXCODE_DATA, else clouds of the same shape; returns X (float32) and labels."""
+    folder = os.environ.get("PROXCODE_DATA")
+    if folder:
+        data = np.load(Path(folder) / "cifar10_gist512.npz")
+        X, y = data["x"].astype(np.float32), data["y"]
+    else:
+        print("PROXCODE_DATA is not set: using synthetic clouds in place of CIFAR-10 GIST", file=sys.stderr)
+        rng = np.random.default_rng(0)
+        y = rng.integers(0, 10, 60_000)
+        X = (rng.normal(size=(10, 512))[y] + 4 * rng.normal(size=(60_000, 512))).astype(np.float32)
+    if n_components:
+        from sklearn.decomposition import PCA
+
+        X = PCA(n_components, random_state=0).fit_transform(X)
+    return X, y
+
+
+def in_child(script, *arguments):
+    """Run a benchmark script in a process of its own; it prints one JSON record as its last line."""
+    command = [sys.executable, script, *map(str, arguments)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(output.splitlines()[-1])
+
+
+def peak_gib():
+    """Return the peak resident memory of this process so far."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def record(name, rows):
+    """Write rows (dictionaries) to results/NAME.csv and print them as a table."""
+    RESULTS.mkdir(exist_ok=True)
+    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    widths = {key: max(len(key), *(len(_cell(row[key])) for row in rows)) for key in rows[0]}
+    print("  ".join(f"{key:>{widths[key]}}" for key in rows[0]))
+    for row in rows:
+        print("  ".join(f"{_cell(row[key]):>{widths[key]}}" for key in row))
+
+
+def _cell(value):
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,83 @@
+"""Seconds and peak memory of one cut as n grows, beside a plain dense W @ b of the same n.
+
+    python benchmarks/fit_scaling.py
+
+The code so far is 32 random bits of CIFAR-10 GIST (PCA to 40), so that nearly all points have rows of their own. One
+bit update from a random start is timed, and one field W b; ns per pair is that of the field. Each n runs in a process
+of its own, whose memory before the cut is taken off.
+"""
+
+import json
+import sys
+from time import perf_counter
+
+import numpy as np
+
+from _common import gist, in_child, peak_gib, record
+
+SIZES = (5_000, 10_000, 20_000, 40_000)
+DENSE_LIMIT = 20_000  # float32 W of 1.6 GB
+
+
+def best_of(function, repeats=3):
+    seconds = []
+    for _ in range(repeats):
+        start = perf_counter()
+        function()
+        seconds.append(perf_counter() - start)
+    return min(seconds)
+
+
+def measure(kind, n):
+    from proxcode import DifferenceWeights, LogisticThreshold, Restarts, SameLabel, WithinRadius
+    from proxcode.hamming import GrowingCode
+    from proxcode.peers import LSH
+
+    X, y = gist(n_components=40)
+    X, y = X[:n], y[:n]
+    code = GrowingCode.from_packed(LSH(n_bits=32, random_state=0).fit(X).encode(X), 32)
+    proximity = SameLabel() if kind == "labels" else WithinRadius(mean_neighbors=100)
+    relation = proximity.fit(X, y).relate(X, y).relation
+    units = relation.units(code)
+    beta = LogisticThreshold().beta(*units.counts())
+    graph = units.graph(*DifferenceWeights().tables(beta, 32))
+    side = np.where(np.random.default_rng(0).random(n) < 0.5, -1, 1).astype(np.int8)
+    Restarts().solve(units.graph(*DifferenceWeights().tables(beta, 32)), np.random.default_rng(0))  # compiles
+    before = peak_gib()
+    field_seconds = best_of(lambda: graph.field(side))
+    cut_seconds = best_of(lambda: Restarts().solve(graph, np.random.default_rng(0)))
+    count_seconds = best_of(units.counts)
+    memory = peak_gib() - before
+    row = {
+        "relation": kind,
+        "n": n,
+        "cut_s": cut_seconds,
+        "field_s": field_seconds,
+        "count_s": count_seconds,
+        "peak_MiB": 1024 * memory,
+        "ns_per_pair": 1e9 * field_seconds / n**2,
+        "dense_Wb_s": float("nan"),
+        "field/dense": float("nan"),
+        "cut/dense": float("nan"),
+    }
+    if n <= DENSE_LIMIT:
+        W, b = np.ones((n, n), np.float32), side.astype(np.float32)
+        dense = best_of(lambda: W @ b)
+        row |= {"dense_Wb_s": dense, "field/dense": field_seconds / dense, "cut/dense": cut_seconds / dense}
+    return row
+
+
+def main():
+    rows = [in_child(__file__, kind, n) for kind in ("labels", "radius") for n in SIZES]
+    record("fit_scaling", rows)
+    for kind in ("labels", "radius"):
+        n, seconds = zip(*((row["n"], row["cut_s"]) for row in rows if row["relation"] == kind), strict=True)
+        exponent = np.polyfit(np.log(n), np.log(seconds), 1)[0]
+        print(f"{kind}: the cut's time grows as n^{exponent:.2f}")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
+    else:
+        main()

@@ -1,0 +1,98 @@
+"""Packed codes against plain 0/1 matrices."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from proxcode.hamming import GrowingCode, check_codes, distances, pack, to_words, unpack
+
+bit_matrices = arrays(
+    np.uint8, array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=140), elements=st.integers(0, 1)
+)
+
+
+@given(bit_matrices)
+def test_unpack_gives_back_what_pack_packed(bits):
+    codes = pack(bits)
+    assert codes.dtype == np.uint8
+    assert codes.shape == (len(bits), -(-bits.shape[1] // 8))
+    np.testing.assert_array_equal(unpack(codes, bits.shape[1]), bits)
+
+
+@given(bit_matrices, st.data())
+def test_unpack_of_fewer_bits_is_a_prefix(bits, data):
+    n_bits = data.draw(st.integers(0, bits.shape[1]))
+    np.testing.assert_array_equal(unpack(pack(bits), n_bits), bits[:, :n_bits])
+
+
+@pytest.mark.parametrize("dtype", [bool, int, float, np.int8])
+def test_pack_takes_any_dtype_in_the_order_of_packbits(dtype, rng):
+    bits = rng.integers(0, 2, (5, 19))
+    np.testing.assert_array_equal(pack(bits.astype(dtype)), np.packbits(bits, axis=1))
+
+
+@given(bit_matrices)
+def test_appended_bits_are_packed_bits(bits):
+    code = GrowingCode(len(bits))
+    for column in bits.T:
+        code.append(np.where(column, 1, -1).astype(np.int8))
+    assert code.n_bits == bits.shape[1]
+    np.testing.assert_array_equal(code.packed(), pack(bits))
+    np.testing.assert_array_equal(code.words, to_words(pack(bits)))
+
+
+@given(bit_matrices, st.data())
+def test_from_packed_goes_on_where_the_code_ended(bits, data):
+    n_kept = data.draw(st.integers(0, bits.shape[1]))
+    code = GrowingCode.from_packed(pack(bits), n_kept)
+    np.testing.assert_array_equal(code.packed(), pack(bits[:, :n_kept]))
+    for column in bits.T[n_kept:]:
+        code.append(np.where(column, 1, -1).astype(np.int8))
+    np.testing.assert_array_equal(code.packed(), pack(bits))
+
+
+def test_append_leaves_earlier_words_alone(rng):
+    code = GrowingCode(10)
+    for _ in range(70):
+        words, before = code.words, code.words.copy()
+        code.append(rng.choice(np.array([-1, 1], np.int8), 10))
+        np.testing.assert_array_equal(words, before)
+
+
+@given(bit_matrices, st.integers(0, 20), st.integers(0, 2**32 - 1))
+def test_distances_count_unequal_bits(a, n_others, seed):
+    b = np.random.default_rng(seed).integers(0, 2, (n_others, a.shape[1]))
+    np.testing.assert_array_equal(distances(pack(a), pack(b)), (a[:, None] != b).sum(axis=2))
+
+
+def test_a_distance_of_more_than_255_bits_does_not_wrap():
+    assert distances(pack(np.zeros((1, 1000))), pack(np.ones((1, 1000))))[0, 0] == 1000
+
+
+def test_words_are_contiguous_planes(rng):
+    words = to_words(pack(rng.integers(0, 2, (7, 130))))
+    assert words.shape == (3, 7)
+    assert words.flags.c_contiguous
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pack([0, 1]), r"matrix of shape \(n, p\).*1 dimension"),
+        (lambda: pack([[0, 2]]), r"0 or 1; got values from 0 to 2"),
+        (lambda: pack([[0.5]]), r"0 or 1; got values from 0\.5"),
+        (lambda: pack([[-1, 1]]), r"0 or 1; got values from -1 to 1"),
+        (lambda: pack([[np.nan]]), r"0 or 1"),
+        (lambda: unpack(pack([[0, 1]]), 9), r"n_bits=9.*1 bytes: use 0 to 8"),
+        (lambda: unpack(pack([[0, 1]]), -1), r"n_bits=-1.*use 0 to 8"),
+        (lambda: GrowingCode.from_packed(pack([[0, 1]]), 9), r"n_bits=9.*use 0 to 8"),
+        (lambda: check_codes([[0, 1]]), r"uint8.*encode\(\).*int64 of shape \(1, 2\)"),
+        (lambda: check_codes(np.zeros(3, np.uint8)), r"uint8 matrix.*encode\(\).*\(3,\)"),
+        (lambda: distances(pack(np.zeros((1, 8))), pack(np.zeros((1, 9)))), r"1 and of 2 bytes.*encode both alike"),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

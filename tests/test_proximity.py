@@ -1,0 +1,405 @@
+"""What each proximity calls near, far and unknown."""
+
+import numba
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import cdist, pdist, squareform
+from sklearn.base import clone
+
+from proxcode.hamming import GrowingCode
+from proxcode.proximity import (
+    GivenPairs,
+    Proximity,
+    SameLabel,
+    SharedLabel,
+    WithinRadius,
+    class_numbers,
+    default_proximity,
+)
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread():
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+def signs(proximity, n, y=None, X=None):
+    """Return the members and their dense matrix of +1 near, -1 far, 0 unknown."""
+    X = np.zeros((n, 1)) if X is None else X
+    members, relation = proximity.fit(X, y).relate(X, y)
+    graph = relation.units(GrowingCode(len(members))).graph(np.ones(1), -np.ones(1))
+    return members, np.column_stack([graph.matvec(column) for column in np.eye(len(members))]).astype(int)
+
+
+def near_far(near):
+    near = np.asarray(near, dtype=bool)
+    return np.where(near, 1, -1) * ~np.eye(len(near), dtype=bool)
+
+
+def near_by_radius(proximity, X):
+    return signs(proximity, len(X), X=X)[1] > 0
+
+
+# SameLabel
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [1, 2, 1, 3],
+        np.array([1, 2, 1, 3], np.uint8),
+        np.array([1.5, 2.0, 1.5, 3.0]),
+        ["a", "b", "a", "c"],
+        np.array(["a", "b", "a", "c"]),
+        np.array(["a", "b", "a", "c"], object),
+        [("a", 1), ("b", 1), ("a", 1), ("a", 2)],
+        [("a",), ("a", "b"), ("a",), ()],
+        np.array([[1], [2], [1], [3]]),
+        pd.Series([1, 2, 1, 3], index=[9, 8, 7, 6]),
+        pd.Series(["a", "b", "a", "c"], dtype="category"),
+        pd.DataFrame({"label": ["a", "b", "a", "c"]}),
+        pl.Series([1, 2, 1, 3]),
+        pl.Series(["a", "b", "a", "c"]),
+    ],
+)
+def test_equal_labels_are_near_whatever_they_are(y):
+    members, Y = signs(SameLabel(), 4, y)
+    np.testing.assert_array_equal(members, range(4))
+    np.testing.assert_array_equal(Y, near_far([[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]))
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["a", None, "a", "b"],
+        ["a", float("nan"), "a", "b"],
+        ["a", pd.NA, "a", "b"],
+        [("a", 1), None, ("a", 1), ("b", 1)],
+        np.array(["a", None, "a", "b"], object),
+        np.array([1.0, np.nan, 1.0, 2.0]),
+        np.array([1.0, np.nan, 1.0, 2.0], np.float32),
+        pd.Series([1, pd.NA, 1, 2], dtype="Int64"),
+        pd.Series(["a", None, "a", "b"]),
+        pd.Series(["a", None, "a", "b"], dtype="category"),
+        pl.Series([1, None, 1, 2]),
+        pl.Series(["a", None, "a", "b"]),
+    ],
+)
+def test_missing_labels_take_no_part(y):
+    members, Y = signs(SameLabel(), 4, y)
+    np.testing.assert_array_equal(members, [0, 2, 3])
+    np.testing.assert_array_equal(Y, near_far([[1, 1, 0], [1, 1, 0], [0, 0, 1]]))
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series, pl.Series])
+def test_minus_one_is_a_class_unless_told_otherwise(form):
+    y = form([-1, 0, -1, 0])
+    np.testing.assert_array_equal(signs(SameLabel(), 4, y)[0], range(4))
+    assert signs(SameLabel(), 4, y)[1][0, 2] == 1
+    np.testing.assert_array_equal(signs(SameLabel(unlabelled=-1), 4, y)[0], [1, 3])
+
+
+@pytest.mark.parametrize("unlabelled", ["?", 7, ("x", 1)])
+def test_unlabelled_of_another_type_than_the_labels_matches_none(unlabelled):
+    for y in ([1, 2], ["a", "b"], np.array([1, 2]), np.array(["a", "b"])):
+        np.testing.assert_array_equal(class_numbers(y, unlabelled), [0, 1])
+
+
+def test_unlabelled_may_be_a_string():
+    np.testing.assert_array_equal(class_numbers(np.array(["?", "a", "?", "b"]), "?"), [-1, 0, -1, 1])
+    np.testing.assert_array_equal(class_numbers(["?", "a", "?", "b"], "?"), [-1, 0, -1, 1])
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-3, 3), st.text("ab", max_size=1), st.tuples(st.booleans()))))
+def test_class_numbers_are_equal_where_labels_are(y):
+    classes = class_numbers(y)
+    for i, a in enumerate(y):
+        assert (classes[i] == -1) == (a is None)
+        for j, b in enumerate(y):
+            assert (classes[i] == classes[j]) == (a == b)
+
+
+# SharedLabel
+
+
+FORMS = [np.asarray, np.ndarray.tolist, sp.csr_array, sp.csc_matrix, sp.coo_array, pd.DataFrame]
+
+
+@pytest.mark.parametrize("n_labels", [1, 3, 63, 64, 65, 130])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_shared_label_is_near(n_labels, form, rng):
+    y = (rng.random((30, n_labels)) < 2 / (n_labels + 2)).astype(int)
+    members, Y = signs(SharedLabel(), 30, form(y))
+    np.testing.assert_array_equal(members, range(30))
+    np.testing.assert_array_equal(Y, near_far(y @ y.T > 0))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.float32])
+@pytest.mark.parametrize("form", FORMS)
+def test_an_indicator_may_have_any_real_dtype(form, dtype):
+    y = np.array([[1, 0], [1, 1], [0, 1]], dtype)
+    np.testing.assert_array_equal(signs(SharedLabel(), 3, form(y))[1], [[0, 1, -1], [1, 0, 1], [-1, 1, 0]])
+
+
+def test_a_point_without_label_is_far_from_all():
+    y = np.array([[0, 0], [0, 0], [1, 0], [1, 1]])
+    np.testing.assert_array_equal(
+        signs(SharedLabel(), 4, y)[1], near_far([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]])
+    )
+
+
+def test_the_last_of_many_labels_counts():
+    y = np.zeros((3, 200), int)
+    y[[0, 2], 199] = 1
+    assert signs(SharedLabel(), 3, y)[1][0].tolist() == [0, -1, 1]
+
+
+def test_stored_zeros_are_no_labels():
+    y = sp.csr_array((np.array([1.0, 0.0]), (np.array([0, 1]), np.array([0, 0]))), shape=(2, 1))
+    assert y.nnz == 2
+    assert signs(SharedLabel(), 2, y)[1][0, 1] == -1
+
+
+# WithinRadius
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "chebyshev", "cosine"])
+def test_given_radius(metric, n_features, rng):
+    X = rng.normal(size=(60, n_features))
+    distance = pdist(X, metric)
+    radius = np.median(distance) + 1e-6
+    near = near_by_radius(WithinRadius(radius=radius, metric=metric), X)
+    np.testing.assert_array_equal(near, squareform(distance <= radius))
+
+
+def test_a_pair_at_the_very_radius_is_near():
+    corners = np.array(np.meshgrid([0.0, 1.0], [0.0, 1.0], [0.0, 1.0])).reshape(3, 8).T
+    for squared in (1, 2, 3):
+        near = near_by_radius(WithinRadius(radius=np.sqrt(squared)), corners)
+        np.testing.assert_array_equal(near, squareform(pdist(corners, "sqeuclidean") <= squared))
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_equal_points_are_near_at_any_radius(n_features, dtype, rng):
+    X = np.repeat(rng.normal(size=(20, n_features)), 3, axis=0).astype(dtype)
+    near = near_by_radius(WithinRadius(radius=1e-3), X)
+    np.testing.assert_array_equal(near, squareform(pdist(X) == 0))
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+@pytest.mark.parametrize("metric", ["euclidean", "cityblock", "chebyshev", "cosine"])
+@pytest.mark.parametrize("mean_neighbors", [1, 4, 6])
+def test_found_radius_gives_exactly_the_mean_number_of_neighbors(metric, mean_neighbors, n_features):
+    for seed in range(5):
+        X = np.random.default_rng(seed).normal(size=(60, n_features))
+        proximity = WithinRadius(mean_neighbors=mean_neighbors, metric=metric)
+        near = near_by_radius(proximity, X)
+        assert near.sum(axis=1).mean() == mean_neighbors
+        nearest = np.sort(pdist(X, metric))[: 30 * mean_neighbors]
+        assert proximity.radius_ == pytest.approx(nearest[-1])
+        np.testing.assert_allclose(np.sort(cdist(X, X, metric)[np.triu(near)]), nearest)
+
+
+@settings(deadline=None, max_examples=30)
+@given(seeds, st.integers(2, 40), st.integers(1, 3), st.floats(0.1, 10), st.sampled_from(["euclidean", "cityblock"]))
+def test_found_radius_is_the_smallest_that_gives_enough_on_points_with_many_ties(seed, n, d, mean_neighbors, metric):
+    X = np.random.default_rng(seed).integers(0, 4, (n, d)).astype(float)
+    distance = pdist(X, metric)
+    n_pairs = max(1, round(min(mean_neighbors, n / 10) * n / 2))
+    smallest = np.sort(distance)[n_pairs - 1]
+    proximity = WithinRadius(mean_neighbors=mean_neighbors, metric=metric)
+    near = near_by_radius(proximity, X)
+    assert proximity.radius_ == pytest.approx(smallest)
+    np.testing.assert_array_equal(near, squareform(distance <= smallest + 1e-9))
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+def test_found_radius_takes_all_duplicates_or_none(n_features, rng):
+    X = np.repeat(rng.normal(size=(20, n_features)), 5, axis=0)
+    near = near_by_radius(WithinRadius(mean_neighbors=2), X)
+    np.testing.assert_array_equal(near, squareform(pdist(X) == 0))
+
+
+@pytest.mark.parametrize("n_features", [3, 20])
+def test_all_points_equal(n_features):
+    X = np.full((30, n_features), 0.1)
+    assert WithinRadius().fit(X).radius_ == pytest.approx(0, abs=1e-6)
+
+
+def test_a_small_set_has_a_tenth_of_its_points_as_neighbors(rng):
+    X = rng.normal(size=(80, 3))
+    assert near_by_radius(WithinRadius(metric="cityblock"), X).sum(axis=1).mean() == 8
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_tiny_set_has_one_near_pair(n, rng):
+    assert near_by_radius(WithinRadius(metric="cityblock"), rng.normal(size=(n, 2))).sum() == 2
+
+
+def test_one_point_is_refused_with_a_reason():
+    with pytest.raises(ValueError, match=r"1 point|at least 2|two points"):
+        WithinRadius().fit(np.zeros((1, 2)))
+
+
+def test_radius_found_in_fit_holds_for_other_points(rng):
+    proximity = WithinRadius(mean_neighbors=3).fit(rng.normal(size=(50, 2)))
+    X = rng.normal(size=(40, 2))
+    relation = proximity.relate(X).relation
+    near, _ = relation.units(GrowingCode(40)).counts()
+    assert near.sum() == (pdist(X) <= proximity.radius_).sum()
+
+
+def test_parameters_are_those_of_an_estimator():
+    proximity = clone(WithinRadius()).set_params(radius=2, metric="cityblock")
+    assert proximity.get_params() == {"radius": 2, "mean_neighbors": 100, "metric": "cityblock"}
+
+
+# GivenPairs
+
+LISTED = [(0, 1, 1), (3, 1, -1), (3, 4, 1)]
+LISTED_SIGNS = np.array([[0, 1, 0, 0], [1, 0, -1, 0], [0, -1, 0, 1], [0, 0, 1, 0]])
+
+
+def as_matrix(pairs, n, scale=1.0):
+    i, j, sign = np.transpose(pairs)
+    return sp.coo_array((scale * sign, (i, j)), shape=(n, n))
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        LISTED,
+        np.array(LISTED, float),
+        np.array(LISTED, np.int8),
+        LISTED + [(j, i, sign) for i, j, sign in LISTED],
+        LISTED + LISTED,
+        [*LISTED, (2, 2, 1), (1, 1, -1)],
+        as_matrix(LISTED, 6),
+        as_matrix(LISTED, 6, scale=0.25).tocsr(),
+        sp.csr_matrix(as_matrix(LISTED, 6) + as_matrix(LISTED, 6).T),
+        as_matrix([*LISTED, (2, 2, 1), (2, 5, 0)], 6),
+    ],
+)
+def test_listed_pairs_however_they_are_listed(pairs):
+    members, Y = signs(GivenPairs(pairs), 6)
+    np.testing.assert_array_equal(members, [0, 1, 3, 4])
+    np.testing.assert_array_equal(Y, LISTED_SIGNS)
+
+
+@pytest.mark.parametrize("pairs", [LISTED, as_matrix(LISTED, 6)])
+def test_others_far(pairs):
+    members, Y = signs(GivenPairs(pairs, others="far"), 6)
+    expected = np.zeros((6, 6), bool)
+    expected[[0, 1, 3, 4], [1, 0, 4, 3]] = True
+    np.testing.assert_array_equal(members, range(6))
+    np.testing.assert_array_equal(Y, near_far(expected))
+
+
+@settings(deadline=None, max_examples=30)
+@given(seeds, st.integers(2, 15))
+def test_any_list_of_pairs_in_any_direction(seed, n):
+    rng = np.random.default_rng(seed)
+    Y = np.triu(rng.choice([-1, 0, 1], size=(n, n)), 1)
+    Y[0, 1] = 1
+    i, j = np.nonzero(Y)
+    swap = rng.random(len(i)) < 0.5
+    pairs = rng.permutation(np.column_stack([np.where(swap, j, i), np.where(swap, i, j), Y[i, j]]))
+    members, found = signs(GivenPairs(pairs), n)
+    np.testing.assert_array_equal(members, np.unique([i, j]))
+    np.testing.assert_array_equal(found, (Y + Y.T)[np.ix_(members, members)])
+
+
+def test_nan_in_a_pair_matrix_is_refused():
+    with pytest.raises(ValueError, match=r"(?i)nan"):
+        signs(GivenPairs(sp.csr_array([[0, np.nan, 1], [0, 0, 0], [0, 0, 0]])), 3)
+
+
+# The default
+
+
+@pytest.mark.parametrize(
+    ("y", "expected"),
+    [
+        (None, WithinRadius),
+        ([0, 1, 1], SameLabel),
+        (["a", "b", "b"], SameLabel),
+        ([("a",), ("a", "b"), ()], SameLabel),
+        (np.array([[0], [1], [1]]), SameLabel),
+        (pl.Series([0, 1, 1]), SameLabel),
+        (pd.Series([0, 1, 1]), SameLabel),
+        ([[0, 1], [1, 0], [1, 1]], SharedLabel),
+        (np.eye(3), SharedLabel),
+        (sp.csr_array(np.eye(3)), SharedLabel),
+        (pd.DataFrame(np.eye(3)), SharedLabel),
+    ],
+)
+def test_default_goes_by_what_is_given(y, expected):
+    proximity = default_proximity(y)
+    assert type(proximity) is expected
+    if y is not None:
+        signs(proximity, 3, y)
+
+
+def test_default_understands_one_column_given_as_lists():
+    y = [[0], [1], [1]]
+    np.testing.assert_array_equal(signs(default_proximity(y), 3, y)[1], [[0, -1, -1], [-1, 0, 1], [-1, 1, 0]])
+
+
+# Errors name the value and the remedy
+
+
+@pytest.mark.parametrize(
+    ("proximity", "y", "named"),
+    [
+        (SameLabel(), None, ["labels", "fit(X, y)", "WithinRadius()"]),
+        (SameLabel(), [0, 1], ["3 points", "2 labels", "one label per point"]),
+        (SameLabel(), [None, None, None], ["all 3", "unlabelled", "WithinRadius()"]),
+        (SameLabel(unlabelled=-1), [-1, -1, -1], ["all 3", "unlabelled", "WithinRadius()"]),
+        (SameLabel(), np.eye(3), ["(3, 3)", "SharedLabel()"]),
+        (SameLabel(), np.array(1), ["()", "one per point"]),
+        (SameLabel(), [[1, 7], [2], [3]], ["[1, 7]", "SharedLabel()"]),
+        (SameLabel(), [{1, 7}, {2}, {3}], ["{1, 7}", "SharedLabel()"]),
+        (SharedLabel(), None, ["indicator matrix", "(n, n_labels)"]),
+        (SharedLabel(), [0, 1, 0], ["(3, n_labels)", "(3,)"]),
+        (SharedLabel(), np.eye(2), ["(3, n_labels)", "(2, 2)"]),
+        (SharedLabel(), 7 * np.eye(3), ["7", "0 and 1", "MultiLabelBinarizer"]),
+        (SharedLabel(), sp.csr_array(7 * np.eye(3)), ["7", "0 and 1", "MultiLabelBinarizer"]),
+        (SharedLabel(), np.full((3, 2), np.nan), ["nan", "0 and 1", "MultiLabelBinarizer"]),
+        (SharedLabel(), [("a", "b"), ("a", "c"), ("b", "c")], ["0 and 1", "SameLabel()"]),
+        (WithinRadius(radius=-2), None, ["radius=-2", "at least 0", "None"]),
+        (WithinRadius(radius=np.nan), None, ["radius=nan", "at least 0", "None"]),
+        (WithinRadius(mean_neighbors=0), None, ["mean_neighbors=0", "above 0"]),
+        (WithinRadius(metric="nearness"), None, ["nearness", "euclidean"]),
+        (GivenPairs(LISTED, others="near"), None, ["others='near'", "'unknown'", "'far'"]),
+        (GivenPairs(), None, ["pairs", "(i, j, +1 or -1)"]),
+        (GivenPairs([]), None, ["pairs", "(i, j, +1 or -1)", "(0,)"]),
+        (GivenPairs([(0, 1)]), None, ["(i, j, +1 or -1)", "(1, 2)"]),
+        (GivenPairs([("0", "1", "near")]), None, ["(i, j, +1 or -1)", "<U4"]),
+        (GivenPairs([(0, 1, 5)]), None, ["third column", "+1 or -1", "5"]),
+        (GivenPairs([(0, 1, 0)]), None, ["third column", "+1 or -1", "got 0"]),
+        (GivenPairs([(0, 3, 1)]), None, ["0 to 2", "3"]),
+        (GivenPairs([(-1, 2, 1)]), None, ["0 to 2", "-1"]),
+        (GivenPairs([(0.5, 2, 1)]), None, ["row number", "0.5"]),
+        (GivenPairs([(1, 1, 1)]), None, ["no pair", "at least one near and one far"]),
+        (GivenPairs([(0, 1, 1), (1, 0, -1)]), None, ["(0, 1)", "near and as far", "keep one"]),
+        (GivenPairs(as_matrix([(0, 1, 1), (1, 0, -1)], 3)), None, ["(0, 1)", "near and as far", "keep one"]),
+        (GivenPairs(as_matrix(LISTED, 6)), None, ["(6, 6)", "3 points", "(3, 3)"]),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Proximity) else None,
+)
+def test_errors_name_the_value_and_the_remedy(proximity, y, named):
+    with pytest.raises(ValueError) as caught:
+        signs(proximity, 3, y)
+    assert all(word in str(caught.value) for word in named), str(caught.value)

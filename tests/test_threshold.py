@@ -1,0 +1,105 @@
+"""Thresholds against counting and against scipy."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from proxcode.threshold import (
+    EqualErrorThreshold,
+    LogisticThreshold,
+    errors,
+    inner_products,
+    logistic_loss,
+    loss,
+)
+from proxcode.weights import GradientWeights
+
+
+@st.composite
+def histograms(draw, largest=30):
+    k = draw(st.integers(0, 40))
+    counts = st.lists(st.integers(0, largest), min_size=k + 1, max_size=k + 1).filter(any)
+    return np.array(draw(counts)), np.array(draw(counts))
+
+
+def pair_distances(counts):
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def error_counts(near, far, t):
+    return (pair_distances(near) > t).sum(), (pair_distances(far) <= t).sum()
+
+
+@given(histograms())
+def test_errors_by_counting(counts):
+    near_errors, far_errors = errors(*counts)
+    for place, t in enumerate(range(-1, len(counts[0]))):
+        assert (near_errors[place], far_errors[place]) == error_counts(*counts, t)
+
+
+@given(histograms())
+def test_equal_error_threshold_by_counting(counts):
+    k = len(counts[0]) - 1
+    gap = {t: abs(np.subtract(*error_counts(*counts, t))) for t in range(-1, k + 1)}
+    best = min(gap, key=gap.get)
+    assert EqualErrorThreshold().beta(*counts) == k - (2 * best + 1)
+
+
+@given(histograms())
+def test_loss_by_counting(counts):
+    k, n_pairs = len(counts[0]) - 1, sum(c.sum() for c in counts)
+    assert loss(*counts) == pytest.approx(min(sum(error_counts(*counts, t)) for t in range(-1, k + 1)) / n_pairs)
+
+
+@given(histograms(), st.floats(-50, 50))
+def test_logistic_loss_pair_by_pair(counts, beta):
+    k = len(counts[0]) - 1
+    margins = np.concatenate([k - 2 * pair_distances(counts[0]) - beta, beta - (k - 2 * pair_distances(counts[1]))])
+    assert logistic_loss(*counts, beta) == pytest.approx(np.log1p(np.exp(-margins)).mean())
+
+
+def test_logistic_loss_of_large_margins_is_finite():
+    near, far = np.zeros(2001, int), np.zeros(2001, int)
+    near[-1] = far[0] = 1
+    assert logistic_loss(near, far, 0.0) == pytest.approx(2000)
+    assert logistic_loss(far, near, 0.0) == pytest.approx(0)
+
+
+@given(histograms())
+def test_logistic_threshold_is_no_worse_than_scipy(counts):
+    reach = len(counts[0]) + 40
+    found = minimize_scalar(lambda beta: logistic_loss(*counts, beta), bounds=(-reach, reach), options={"xatol": 1e-9})
+    assert logistic_loss(*counts, LogisticThreshold().beta(*counts)) <= found.fun + 1e-12
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_logistic_threshold_equals_scipy_where_the_minimum_is_sharp(seed):
+    rng = np.random.default_rng(seed)
+    near, far = rng.integers(1, 50, 12), rng.integers(1, 50, 12)
+    found = minimize_scalar(lambda beta: logistic_loss(near, far, beta), bounds=(-20, 20), options={"xatol": 1e-9})
+    assert LogisticThreshold().beta(near, far) == pytest.approx(found.x, abs=1e-5)
+
+
+@given(histograms(largest=10**9))
+def test_attraction_and_repulsion_balance_at_the_logistic_threshold(counts):
+    near, far = counts
+    attraction, repulsion = GradientWeights().tables(LogisticThreshold().beta(near, far), len(near) - 1)
+    assert near @ attraction == pytest.approx(-(far @ repulsion), rel=1e-8)
+
+
+@pytest.mark.parametrize("n_bits", [256, 1024, 4096])
+def test_logistic_threshold_of_a_long_perfect_code_parts_near_from_far(n_bits):
+    near, far = np.zeros(n_bits + 1, int), np.zeros(n_bits + 1, int)
+    near[0], far[n_bits // 2] = 10**4, 10**8
+    beta = LogisticThreshold().beta(near, far)
+    assert 0 < beta < n_bits
+
+
+def test_logistic_threshold_of_no_bits_is_the_log_odds():
+    assert LogisticThreshold().beta(np.array([1]), np.array([9])) == pytest.approx(np.log(9))
+
+
+def test_inner_products():
+    np.testing.assert_array_equal(inner_products(3), [3, 1, -1, -3])
