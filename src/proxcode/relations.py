@@ -10,9 +10,12 @@ units.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -25,6 +28,19 @@ from proxcode.hamming import GrowingCode, Words
 Index = NDArray[np.int64]
 Table = NDArray[np.float64]
 Planes = tuple[NDArray[np.uint64], ...]
+
+PARALLEL_PAIRS = 10_000_000  # below this, some milliseconds' work, waiting for other threads costs more than they save
+
+
+@contextmanager
+def _threads_for(n_pairs: int) -> Iterator[None]:
+    """Let kernels use one thread where the work is small."""
+    n_threads = numba.get_num_threads()
+    numba.set_num_threads(n_threads if n_pairs > PARALLEL_PAIRS else 1)
+    try:
+        yield
+    finally:
+        numba.set_num_threads(n_threads)
 
 
 class UnitPairs(ABC):
@@ -156,7 +172,8 @@ class ListedPairs(Relation):
         self.first, self.second, self.near, self.n_points = first, second, near, n_points
 
     def units(self, code: GrowingCode) -> "ListedUnits":
-        distance = _kernels.list_distances(tuple(code.words), self.first, self.second)
+        with _threads_for(len(self.first)):
+            distance = _kernels.list_distances(tuple(code.words), self.first, self.second)
         return ListedUnits(self, distance, code.n_bits)
 
 
@@ -186,8 +203,9 @@ class Units:
     def counts(self) -> tuple[Index, Index]:
         """Return the histograms of near and of far pairs over h = 0..n_bits."""
         n_units = len(self.size)
-        everything = _kernels.count_ranges(self.words, self.size, np.full(n_units, n_units), self.n_bits)
-        near = self.pairs.near_counts(self.words, self.size, self.n_bits)
+        with _threads_for(n_units**2):
+            everything = _kernels.count_ranges(self.words, self.size, np.full(n_units, n_units), self.n_bits)
+            near = self.pairs.near_counts(self.words, self.size, self.n_bits)
         within = self.size * (self.size - 1) // 2
         everything[0] += within.sum()
         near[0] += within[self.near_itself].sum()
@@ -240,7 +258,8 @@ class CodeGraph(SignedGraph):
         units = self.units
         sums = np.bincount(units.unit_of, weights=x, minlength=len(units.size)).astype(np.float64, copy=False)
         out = self.own * sums
-        units.pairs.add_field(units.words, self.near_table, self.far_table, sums, out)
+        with _threads_for(len(out) ** 2):
+            units.pairs.add_field(units.words, self.near_table, self.far_table, sums, out)
         return out
 
 
