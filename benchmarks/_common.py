@@ -37,11 +37,24 @@ def in_child(script, *arguments):
     return json.loads(output.splitlines()[-1])
 
 
-def peak_gib():
-    """Return the peak resident memory of this process so far."""
-    import resource
+def forget_peak():
+    """Let the peak start again from the memory in use now (Linux)."""
+    Path("/proc/self/clear_refs").write_text("5")
 
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+def peak_gib():
+    """Return the peak resident memory of this process, since its start or `forget_peak` (Linux)."""
+    return _status("VmHWM")
+
+
+def resident_gib():
+    """Return the memory in use now (Linux)."""
+    return _status("VmRSS")
+
+
+def _status(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 2**20
 
 
 def record(name, rows):

@@ -13,7 +13,7 @@ from time import perf_counter
 
 import numpy as np
 
-from _common import gist, in_child, peak_gib, record
+from _common import forget_peak, gist, in_child, peak_gib, record, resident_gib
 
 SIZES = (5_000, 10_000, 20_000, 40_000)
 DENSE_LIMIT = 20_000  # float32 W of 1.6 GB
@@ -43,7 +43,8 @@ def measure(kind, n):
     graph = units.graph(*DifferenceWeights().tables(beta, 32))
     side = np.where(np.random.default_rng(0).random(n) < 0.5, -1, 1).astype(np.int8)
     Restarts().solve(units.graph(*DifferenceWeights().tables(beta, 32)), np.random.default_rng(0))  # compiles
-    before = peak_gib()
+    forget_peak()
+    before = resident_gib()
     field_seconds = best_of(lambda: graph.field(side))
     cut_seconds = best_of(lambda: Restarts().solve(graph, np.random.default_rng(0)))
     count_seconds = best_of(units.counts)

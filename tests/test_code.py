@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from proxcode import (
+    BitUpdate,
+    ClassifierHash,
     EqualErrorThreshold,
     GivenPairs,
     GradientWeights,
+    KernelHash,
     ProximityPreservingCode,
     SameLabel,
     SharedLabel,
@@ -86,14 +91,57 @@ def test_an_interrupt_keeps_the_bits_learned_so_far(train, new, monkeypatch):
     np.testing.assert_array_equal(model.extend(12).encode(new[0]), fit(train, n_bits=12).encode(new[0]))
 
 
-def _interrupt():
+def _interrupt(*arguments):
     raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("place", ["proxcode.hashing.KernelHash._margins", "proxcode.bits.logistic_loss"])
+def test_an_interrupt_inside_a_bit_drops_that_bit_only(train, new, monkeypatch, place):
+    module, name = place.rsplit(".", 1)
+    calls = iter(range(100))
+    original = _resolve(module, name)
+    monkeypatch.setattr(place, lambda *a: _interrupt() if next(calls) == 4 else original(*a))
+    model = ProximityPreservingCode(n_bits=12, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(*train)
+    monkeypatch.undo()
+    short, long = fit(train, n_bits=4), fit(train, n_bits=12)
+    assert (model.n_bits_, model.alpha_, len(model.history_)) == (4, short.alpha_, 4)
+    np.testing.assert_array_equal(model.codes_, short.codes_)
+    np.testing.assert_array_equal(model.encode(new[0]), short.encode(new[0]))
+    np.testing.assert_array_equal(model.extend(12).encode(new[0]), long.encode(new[0]))
+
+
+def _resolve(module, name):
+    from importlib import import_module
+
+    parts = module.split(".")
+    owner = import_module(".".join(parts[:2]))
+    for part in parts[2:]:
+        owner = getattr(owner, part)
+    return getattr(owner, name)
+
+
+def test_a_failed_fit_leaves_the_model_as_it_was(train):
+    X = train[0]
+    with pytest.raises(NotFittedError):
+        _fails(ProximityPreservingCode(n_bits=4), X).encode(X)
+    model = fit(train, n_bits=4)
+    codes = model.encode(X)
+    np.testing.assert_array_equal(_fails(model, X).encode(X), codes)
+
+
+def _fails(model, X):
+    with pytest.raises(ValueError, match="no far pair"):
+        model.fit(X, np.zeros(len(X)))
+    return model
+
+
 @pytest.mark.parametrize("supervised", [True, False])
-def test_same_seed_same_bits_for_one_and_two_threads(train, supervised):
+def test_same_seed_same_bits_for_one_and_two_threads(train, supervised, monkeypatch):
     data = train if supervised else (train[0].astype(np.float32), None)
     threads = numba.get_num_threads()
+    monkeypatch.setattr("proxcode.relations.PARALLEL_PAIRS", 0)
     codes = []
     for n_threads in (1, min(2, threads)):
         numba.set_num_threads(n_threads)
@@ -105,6 +153,7 @@ def test_same_seed_same_bits_for_one_and_two_threads(train, supervised):
 def test_same_seed_same_bits_in_processes_with_one_and_two_cores(tmp_path):
     script = (
         "import sys, numpy as np; from sklearn.datasets import make_blobs; from proxcode import *\n"
+        "import proxcode.relations; proxcode.relations.PARALLEL_PAIRS = 0\n"
         "X, y = make_blobs(5000, 30, centers=8, cluster_std=12, random_state=0)\n"
         "model = ProximityPreservingCode(n_bits=20, random_state=1).fit(X.astype(np.float32), y)\n"
         "np.save(sys.argv[1], model.codes_)"
@@ -128,7 +177,7 @@ def test_near_points_are_within_the_learned_radius(train, new):
     codes, y = model.encode(new[0]), new[1]
     within = distances(codes, codes) <= model.radius_
     near = y[:, None] == y
-    assert within[near].mean() > 0.8
+    assert within[near].mean() > 0.75
     assert within[~near].mean() < 0.05
 
 
@@ -205,6 +254,47 @@ def test_pairs_alone_teach_a_code(train, new):
     near = y_new[:, None] == y_new
     assert h[near].mean() < 0.6 * h[~near].mean()
     assert model.codes_.shape == (500, 3)
+    with pytest.raises(ValueError, match="GivenPairs names training points"):
+        model.score(*new)
+
+
+def test_an_offset_or_an_outlier_does_not_spoil_the_default_hash_function(train, new):
+    score = fit(train).score(*new)
+    shifted = fit((train[0] + 1e5, train[1])).score(new[0] + 1e5, new[1])
+    spoiled = train[0].copy()
+    spoiled[0] *= 2000
+    assert shifted > score - 0.01
+    assert fit((spoiled, train[1])).score(*new) > score - 0.05
+
+
+def test_large_whole_numbers_keep_their_precision(train, new):
+    scaled = fit(((train[0] + 1_700_000_000).astype(np.int64), train[1]))
+    assert scaled.score((new[0] + 1_700_000_000).astype(np.int64), new[1]) > fit(train).score(*new) - 0.01
+
+
+def test_extend_goes_on_past_the_loss_target(train):
+    model = fit(train, n_bits=64, loss_target=0.01)
+    assert model.extend(model.n_bits_ + 3).n_bits_ == len(model.history_) > 3
+
+
+def test_seeds_of_nested_classifiers_are_set(train):
+    pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(3))
+    np.testing.assert_array_equal(
+        fit(train, n_bits=4, hash_function=pipeline).codes_, fit(train, n_bits=4, hash_function=pipeline).codes_
+    )
+
+
+def test_concurrent_fits_leave_blas_as_it_was(train):
+    from joblib import Parallel, delayed
+    from threadpoolctl import threadpool_info
+
+    def threads():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    model = fit(train, n_bits=2)
+    before = threads()
+    Parallel(2, backend="threading")(delayed(model.encode)(train[0]) for _ in range(20))
+    assert threads() == before
 
 
 def test_radius_learns_neighbours(train, new):
@@ -231,6 +321,13 @@ def test_radius_learns_neighbours(train, new):
         ({}, {"X": np.zeros(50)}, "Expected 2D array"),
         ({}, {"X": np.array([["a"] * 4] * 50)}, "could not convert string"),
         ({"hash_function": "svm"}, {}, "hash_function='svm': use KernelHash"),
+        ({"hash_function": KernelHash(ridge=-1)}, {}, "ridge=-1: give a number of at least 0"),
+        ({"hash_function": KernelHash(gamma=0)}, {}, "gamma=0: give a number above 0"),
+        ({"hash_function": ClassifierHash()}, {}, "ClassifierHash has no classifier"),
+        ({"threshold": "equal"}, {}, r"threshold='equal': give an object such as LogisticThreshold\(\)"),
+        ({"cut": BitUpdate()}, {}, r"cut=BitUpdate\(\): give an object such as Restarts\(\)"),
+        ({}, {"X": np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) * 1e30}, "overflow float32: scale"),
+        ({"proximity": WithinRadius(mean_neighbors=50)}, {}, "50 points can have up to 49 neighbours"),
         ({"proximity": SameLabel()}, {"y": None}, "SameLabel needs labels"),
         ({"proximity": WithinRadius(radius=-1)}, {}, "radius=-1: give a distance of at least 0"),
         ({"proximity": WithinRadius(radius=0.0)}, {}, "no near pair"),
@@ -249,10 +346,12 @@ def test_bad_input_gets_one_clear_sentence(parameters, data, message):
 
 def test_more_bits_than_learned_and_unfitted_models_are_refused(train):
     model = fit(train, n_bits=4)
-    with pytest.raises(ValueError, match=r"n_bits=5: this model has 4 bits; extend\(5\) learns more"):
+    with pytest.raises(ValueError, match=r"n_bits=5: give 1 to 4; extend\(\) learns more"):
         model.encode(train[0], n_bits=5)
     with pytest.raises(ValueError, match="n_bits=3: give 4 to 1024"):
         model.extend(3)
+    with pytest.raises(ValueError, match="X is not what the model was fitted on"):
+        model.extend(8, train[0][::-1], train[1])
     with pytest.raises(ValueError, match="X has 10 points but the model was fitted on 500"):
         model.extend(8, train[0][:10], train[1][:10])
     with pytest.raises(NotFittedError):

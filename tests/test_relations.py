@@ -126,6 +126,18 @@ def test_every_entry_of_the_matrix(relation, seed, n, n_bits, n_distinct):
     np.testing.assert_allclose(np.column_stack([graph.matvec(column) for column in np.eye(n)]), W, atol=1e-12)
 
 
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_small_weights_keep_their_digits_beside_the_largest(relation, rng):
+    bits = np.tril(np.ones((30, 30), int))
+    H = (bits[:, None] != bits).sum(axis=2)
+    rel, Y = relation(rng, 30)
+    table = np.exp(-40.0 * np.arange(31))
+    W = np.where(np.eye(30), 0, np.abs(Y)) * table[H]
+    x = rng.uniform(1, 2, 30)
+    graph = rel.units(GrowingCode.from_packed(pack(bits), 30)).graph(table, table)
+    np.testing.assert_allclose(graph.matvec(x), W @ x, rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize("n_bits", [20, 130])
 @pytest.mark.parametrize("relation", RELATIONS)
 def test_same_results_for_any_number_of_threads(relation, n_bits, set_threads):

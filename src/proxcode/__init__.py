@@ -8,29 +8,61 @@
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-_HOMES = {
-    "proxcode.bits": ["BitRecord"],
-    "proxcode.code": ["ProximityPreservingCode"],
-    "proxcode.cut": ["BitUpdate", "Cut", "Restarts", "VectorUpdate", "signed_cut"],
-    "proxcode.hamming": ["pack", "unpack"],
-    "proxcode.hashing": ["ClassifierHash", "KernelHash", "SVMHash"],
-    "proxcode.proximity": ["GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"],
-    "proxcode.threshold": ["EqualErrorThreshold", "LogisticThreshold"],
-    "proxcode.weights": ["DifferenceWeights", "GradientWeights"],
-}
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+if TYPE_CHECKING:
+    from proxcode.bits import BitRecord
+    from proxcode.code import ProximityPreservingCode
+    from proxcode.cut import BitUpdate, Cut, Restarts, VectorUpdate, signed_cut
+    from proxcode.hamming import pack, unpack
+    from proxcode.hashing import ClassifierHash, KernelHash, SVMHash
+    from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
+    from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
+    from proxcode.weights import DifferenceWeights, GradientWeights
 
 __version__ = "0.1.0"
-__all__ = sorted(_HOME_OF)  # noqa: PLE0605
+__all__ = [
+    "BitRecord",
+    "BitUpdate",
+    "ClassifierHash",
+    "Cut",
+    "DifferenceWeights",
+    "EqualErrorThreshold",
+    "GivenPairs",
+    "GradientWeights",
+    "KernelHash",
+    "LogisticThreshold",
+    "ProximityPreservingCode",
+    "Restarts",
+    "SVMHash",
+    "SameLabel",
+    "SharedLabel",
+    "VectorUpdate",
+    "WithinRadius",
+    "pack",
+    "signed_cut",
+    "unpack",
+]
+_HOMES = {
+    "bits": {"BitRecord"},
+    "code": {"ProximityPreservingCode"},
+    "cut": {"BitUpdate", "Cut", "Restarts", "VectorUpdate", "signed_cut"},
+    "hamming": {"pack", "unpack"},
+    "hashing": {"ClassifierHash", "KernelHash", "SVMHash"},
+    "proximity": {"GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"},
+    "threshold": {"EqualErrorThreshold", "LogisticThreshold"},
+    "weights": {"DifferenceWeights", "GradientWeights"},
+}
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: `import proxcode` alone costs next to nothing."""
-    if name not in _HOME_OF:
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Import a public name when it is first used: `import proxcode` alone costs next to nothing."""
+        for home, names in _HOMES.items():
+            if name in names:
+                return getattr(import_module(f"proxcode.{home}"), name)
         raise AttributeError(f"module 'proxcode' has no attribute {name!r}")
-    return getattr(import_module(_HOME_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import joblib
@@ -25,9 +26,28 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
-def one_blas_thread() -> Any:
-    """Hold BLAS to one thread inside a `with`."""
-    return _blas().limit(limits=1)
+class _OneThread:
+    """Holds BLAS to one thread while anyone asks for it; the setting is the process's, the askers may be many."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._askers = 0
+        self._limit: Any = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._askers += 1
+            if self._askers == 1:
+                self._limit = _blas().limit(limits=1)
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._askers -= 1
+            if self._askers == 0:
+                self._limit.restore_original_limits()
+
+
+one_blas_thread = _OneThread()
 
 
 def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> Iterator[tuple[slice, T]]:
@@ -37,7 +57,7 @@ def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> It
     """
     slices = [slice(start, min(start + block, n)) for start in range(0, n, block)]
     workers = min(joblib.cpu_count(), len(slices))
-    with one_blas_thread():
+    with one_blas_thread:
         if workers <= 1:
             yield from ((rows, function(rows)) for rows in slices)
             return

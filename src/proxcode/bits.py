@@ -10,7 +10,7 @@ Given the code so far,
 """
 
 from time import perf_counter
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from proxcode.threshold import Threshold, logistic_loss, loss
 from proxcode.weights import Weights
 
 
+@runtime_checkable
 class CutSearch(Protocol):
     """What finds a cut; see `proxcode.cut.Restarts`."""
 

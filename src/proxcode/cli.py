@@ -29,5 +29,8 @@ def demo(output: Path) -> None:
     radius = result.model.radius_
     click.echo(f"\nTwo {result.model.n_bits_}-bit codes count as near up to Hamming distance {radius}.")
     output.mkdir(parents=True, exist_ok=True)
-    draw_demo(result, output / "digits.png")
+    try:
+        draw_demo(result, output / "digits.png")
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"the figure needs {error.name}: pip install 'proxcode[plots]'.") from error
     click.echo(f"Figure: {output / 'digits.png'}")

@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,9 +14,9 @@ from tqdm import tqdm
 from proxcode._validation import check_points
 from proxcode.bits import BitLoop, BitRecord, CutSearch
 from proxcode.cut import Restarts
-from proxcode.hamming import Codes, GrowingCode, pack
-from proxcode.hashing import as_hash_function
-from proxcode.proximity import Proximity, default_proximity
+from proxcode.hamming import Codes, GrowingCode, pack, unpack
+from proxcode.hashing import HashFunction, as_hash_function
+from proxcode.proximity import GivenPairs, Proximity, default_proximity
 from proxcode.threshold import LogisticThreshold, Threshold
 from proxcode.weights import DifferenceWeights, Weights
 
@@ -62,13 +62,13 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     Attributes
     ----------
     codes_ : ndarray of uint8, shape (n, ceil(n_bits_ / 8))
-        Codes of the training points, as `encode` gives.
+        Codes of the training points: what `encode` gives, or the cut's own bits where `error_correction` is off.
     radius_ : int
         Hamming distance up to which two codes count as near: floor(alpha / 2), at least 0.
     alpha_ : float
         Learned threshold in the paper's doubled distance.
     n_bits_ : int
-        Bits learned: `n_bits`, or fewer where `loss_target` was met.
+        Bits learned: `n_bits`, or fewer where `loss_target` was met or the fit was interrupted.
     history_ : list of BitRecord
         What happened at each bit.
     hash_function_ : HashFunction
@@ -126,18 +126,17 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self
         """
         X = check_points(self, X, reset=True, at_least=2)
-        n_bits = self._check_n_bits(self.n_bits, at_least=1)
+        n_bits = _check_n_bits(self.n_bits, 1, MAX_BITS)
         proximity = default_proximity(y) if self.proximity is None else clone(self.proximity)
-        self._seed = int(check_random_state(self.random_state).randint(2**31))
-        self.proximity_ = proximity.fit(X, y)
-        self.hash_function_ = as_hash_function(self.hash_function)
-        self.history_: list[BitRecord] = []
-        return self._learn(X, y, n_bits, code=None)
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        start = _Learned(seed, proximity.fit(X, y), as_hash_function(self.hash_function), [])
+        target = -math.inf if self.loss_target is None else self.loss_target
+        return self._learn(X, y, n_bits, target, start)
 
     def extend(self, n_bits: int, X: ArrayLike | None = None, y: Any = None) -> Self:
         """Go on to `n_bits` bits; those already learned stay as they are.
 
-        The result is that of a fit with so many bits from the start.
+        The result is that of a fit with so many bits from the start; `loss_target` does not stop it.
 
         Parameters
         ----------
@@ -150,71 +149,81 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         -------
         self
         """
-        check_is_fitted(self)
-        n_bits = self._check_n_bits(n_bits, at_least=self.n_bits_)
+        check_is_fitted(self, "n_bits_")
+        n_bits = _check_n_bits(n_bits, self.n_bits_, MAX_BITS)
         if X is None:
             if not hasattr(self, "_training_data"):
                 raise ValueError("this model does not hold its training data: call extend(n_bits, X, y) with them.")
             X, y = self._training_data
-        X = check_points(self, X, reset=False)
-        if len(X) != len(self.codes_):
-            raise ValueError(
-                f"X has {len(X)} points but the model was fitted on {len(self.codes_)}: give the same ones."
-            )
-        self.n_bits = n_bits
-        return self._learn(X, y, n_bits, code=GrowingCode.from_packed(self.codes_, self.n_bits_))
-
-    def _learn(self, X: NDArray[Any], y: Any, n_bits: int, code: GrowingCode | None) -> Self:
-        members, relation = self.proximity_.relate(X, y)
-        if code is None:
-            code = GrowingCode(len(members))
         else:
-            code.words = np.ascontiguousarray(code.words[:, members])
-        self.hash_function_.begin(X[members], np.random.default_rng([self._seed, MAX_BITS]))
+            X = self._check_same_points(X)
+        self.n_bits = n_bits
+        learned = _Learned(self._seed, self.proximity_, self.hash_function_, self.history_)
+        return self._learn(X, y, n_bits, -math.inf, learned, GrowingCode.from_packed(self.codes_, self.n_bits_))
+
+    def _check_same_points(self, X: ArrayLike) -> NDArray[Any]:
+        points = check_points(self, X, reset=False)
+        if len(points) != len(self.codes_):
+            raise ValueError(
+                f"X has {len(points)} points but the model was fitted on {len(self.codes_)}: give the same."
+            )
+        if self.error_correction and (self.encode(X) != self.codes_).any(axis=1).mean() > 0.01:
+            raise ValueError("X is not what the model was fitted on, its codes differ: give the same points in order.")
+        return points
+
+    def _learn(
+        self,
+        X: NDArray[Any],
+        y: Any,
+        n_bits: int,
+        loss_target: float,
+        learned: "_Learned",
+        code: GrowingCode | None = None,
+    ) -> Self:
+        seed, proximity, hash_function, history = learned
+        members, relation = proximity.relate(X, y)
+        hash_function.begin(X[members], np.random.default_rng([seed, MAX_BITS]))
         loop = BitLoop(
             relation,
-            threshold=LogisticThreshold() if self.threshold is None else self.threshold,
-            weights=DifferenceWeights() if self.weights is None else self.weights,
-            cut=Restarts() if self.cut is None else self.cut,
-            hash_function=self.hash_function_,
+            threshold=_part("threshold", self.threshold, Threshold, LogisticThreshold),
+            weights=_part("weights", self.weights, Weights, DifferenceWeights),
+            cut=_part("cut", self.cut, CutSearch, Restarts),
+            hash_function=hash_function,
             error_correction=self.error_correction,
-            seed=self._seed,
-            code=code,
+            seed=seed,
+            code=GrowingCode(len(members)) if code is None else code.take(members),
         )
         try:
-            self._run(loop, n_bits)
+            with tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose) as progress:
+                while len(history) < n_bits and not (history and history[-1].loss <= loss_target):
+                    history.append(loop.step())
+                    progress.update()
+                    progress.set_postfix(loss=f"{history[-1].loss:.4f}")
         finally:
-            self._keep(loop, X, y, members)
+            hash_function.truncate(len(history))  # an interrupt may come between a hash function and its record
+            hash_function.finish()
+            if history:
+                self._keep(learned, loop, X, y, members)
         return self
 
-    def _run(self, loop: BitLoop, n_bits: int) -> None:
-        target = -math.inf if self.loss_target is None else self.loss_target
-        with tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose) as progress:
-            while loop.code.n_bits < n_bits and not (self.history_ and self.history_[-1].loss <= target):
-                self.history_.append(loop.step())
-                progress.update()
-                progress.set_postfix(loss=f"{self.history_[-1].loss:.4f}")
-
-    def _keep(self, loop: BitLoop, X: NDArray[Any], y: Any, members: NDArray[np.int64]) -> None:
-        """Take over what the loop learned, finished or not."""
-        self.hash_function_.finish()
-        self.n_bits_ = loop.code.n_bits
-        self.alpha_ = loop.alpha
+    def _keep(self, learned: "_Learned", loop: BitLoop, X: NDArray[Any], y: Any, members: NDArray[np.int64]) -> None:
+        """Take over what the loop learned, finished or interrupted."""
+        self._seed, self.proximity_, self.hash_function_, self.history_ = learned
+        self.n_bits_ = len(self.history_)
+        self.alpha_ = self.history_[-1].alpha
         self.radius_ = max(0, math.floor(self.alpha_ / 2))
         codes = np.empty((len(X), -(-self.n_bits_ // 8)), np.uint8)
-        codes[members] = loop.code.packed()
+        codes[members] = pack(unpack(loop.code.packed(), self.n_bits_))
         others = np.setdiff1d(np.arange(len(X)), members)
-        if len(others) and self.n_bits_:
+        if len(others):
             codes[others] = pack(self.hash_function_.scores(X[others], self.n_bits_) >= 0)
         self.codes_ = codes
         self._training_data = (X, y)
 
     def scores(self, X: ArrayLike, n_bits: int | None = None) -> NDArray[np.float64]:
         """Return the signed margins of each bit, shape (n, n_bits): a bit is 1 where its margin is at least 0."""
-        check_is_fitted(self)
-        n_bits = self.n_bits_ if n_bits is None else n_bits
-        if not 1 <= n_bits <= self.n_bits_:
-            raise ValueError(f"n_bits={n_bits}: this model has {self.n_bits_} bits; extend({n_bits}) learns more.")
+        check_is_fitted(self, "n_bits_")
+        n_bits = self.n_bits_ if n_bits is None else _check_n_bits(n_bits, 1, self.n_bits_, "; extend() learns more")
         return self.hash_function_.scores(check_points(self, X, reset=False), n_bits)
 
     def transform(self, X: ArrayLike) -> Codes:
@@ -236,19 +245,13 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         """Return the area under the precision-recall curve of near pairs of X over Hamming thresholds."""
         from proxcode.metrics import area_under_curve, precision_recall
 
-        codes = GrowingCode.from_packed(self.encode(X), self.n_bits_)
-        members, relation = self.proximity_.relate(check_points(self, X, reset=False), y)
-        code = GrowingCode(len(members))
-        code.words, code.n_bits = np.ascontiguousarray(codes.words[:, members]), codes.n_bits
+        check_is_fitted(self, "n_bits_")
+        if isinstance(self.proximity_, GivenPairs):
+            raise ValueError("score() cannot tell near from far among new points: GivenPairs names training points.")
+        points = check_points(self, X, reset=False)
+        members, relation = self.proximity_.relate(points, y)
+        code = GrowingCode.from_packed(self.encode(X), self.n_bits_).take(members)
         return area_under_curve(precision_recall(*relation.units(code).counts()))
-
-    @staticmethod
-    def _check_n_bits(n_bits: Any, at_least: int) -> int:
-        if not isinstance(n_bits, numbers.Integral) or isinstance(n_bits, bool):
-            raise TypeError(f"n_bits={n_bits!r}: give a whole number.")
-        if not at_least <= int(n_bits) <= MAX_BITS:
-            raise ValueError(f"n_bits={n_bits}: give {at_least} to {MAX_BITS}.")
-        return int(n_bits)
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -262,3 +265,29 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     @property
     def _n_features_out(self) -> int:
         return self.n_bits_
+
+
+class _Learned(NamedTuple):
+    """What a fit starts from and an extension goes on with."""
+
+    seed: int
+    proximity: Proximity
+    hash_function: HashFunction
+    history: list[BitRecord]
+
+
+def _check_n_bits(n_bits: Any, at_least: int, at_most: int, remedy: str = "") -> int:
+    if not isinstance(n_bits, numbers.Integral) or isinstance(n_bits, bool):
+        raise TypeError(f"n_bits={n_bits!r}: give a whole number.")
+    if not at_least <= int(n_bits) <= at_most:
+        raise ValueError(f"n_bits={n_bits}: give {at_least} to {at_most}{remedy}.")
+    return int(n_bits)
+
+
+def _part(name: str, part: Any, kind: type, default: type) -> Any:
+    """Return a part of the method, the default for None."""
+    if part is None:
+        return default()
+    if not isinstance(part, kind):
+        raise TypeError(f"{name}={part!r}: give an object such as {default.__name__}().")
+    return part

@@ -2,7 +2,8 @@
 
 A code of p bits is kept in ceil(p / 8) bytes, in the bit order of `numpy.packbits`; a set of n codes is an array of
 shape (n, ceil(p / 8)). The kernels read the same bytes as little-endian 64-bit words, one plane per word: an array of
-shape (ceil(p / 64), n).
+shape (n_words, n). The number of words is a power of two, the last ones zero where need be: kernels are compiled for
+each number of words, and so for five of them up to 1,024 bits.
 """
 
 import numpy as np
@@ -58,13 +59,17 @@ def check_codes(codes: ArrayLike) -> Codes:
 
 
 def to_words(codes: ArrayLike) -> Words:
-    """Turn packed codes of shape (n, bytes) into word planes of shape (ceil(bytes / 8), n)."""
+    """Turn packed codes of shape (n, bytes) into word planes of shape (n_words, n)."""
     codes = check_codes(codes)
     n, n_bytes = codes.shape
-    n_words = max(1, -(-n_bytes // 8))
+    n_words = _power_of_two(-(-n_bytes // 8))
     padded = np.zeros((n, 8 * n_words), np.uint8)
     padded[:, :n_bytes] = codes
     return np.ascontiguousarray(padded.view("<u8").T)
+
+
+def _power_of_two(at_least: int) -> int:
+    return 1 << max(0, at_least - 1).bit_length()
 
 
 class GrowingCode:
@@ -72,7 +77,7 @@ class GrowingCode:
 
     Attributes
     ----------
-    words : ndarray of uint64, shape (max(1, ceil(n_bits / 64)), n)
+    words : ndarray of uint64, shape (n_words, n)
         The code so far, ready for the kernels.
     n_bits : int
     """
@@ -93,11 +98,17 @@ class GrowingCode:
         """Append a bit given as a vector of -1 and +1; +1 is stored as a one."""
         word, place = divmod(self.n_bits, WORD)
         if word == len(self.words):
-            self.words = np.vstack([self.words, np.zeros_like(self.words[:1])])
+            self.words = np.vstack([self.words, np.zeros_like(self.words)])
         shift = np.uint64(8 * (place // 8) + 7 - place % 8)  # where packbits puts it, read as little-endian words
         self.words = self.words.copy()  # graphs of the shorter code stay valid
         self.words[word] |= (side > 0).astype(np.uint64) << shift
         self.n_bits += 1
+
+    def take(self, points: NDArray[np.int64]) -> "GrowingCode":
+        """Return the codes of some of the points."""
+        code = GrowingCode(0)
+        code.words, code.n_bits = np.ascontiguousarray(self.words[:, points]), self.n_bits
+        return code
 
     def packed(self) -> Codes:
         """Return the codes as bytes, shape (n, ceil(n_bits / 8))."""

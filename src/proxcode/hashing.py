@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.dummy import DummyClassifier
 
@@ -48,6 +49,10 @@ class HashFunction(ABC, BaseEstimator):
         """Learn the next bit from its side, -1 or +1, of each point; return the margins of these points."""
 
     @abstractmethod
+    def truncate(self, n_bits: int) -> None:
+        """Forget all but the first `n_bits` bits."""
+
+    @abstractmethod
     def finish(self) -> None:
         """Forget the training points."""
 
@@ -77,7 +82,10 @@ class KernelHash(HashFunction):
 
     Attributes
     ----------
+    center_ : ndarray of shape (d,)
+        Mean of the landmarks, taken off all points before distances are computed.
     landmarks_ : ndarray of shape (m, d)
+        Less the centre.
     gamma_ : float
     coef_ : ndarray of shape (n_bits, m)
     intercept_ : ndarray of shape (n_bits,)
@@ -90,7 +98,7 @@ class KernelHash(HashFunction):
 
     def begin(self, X: Matrix, rng: np.random.Generator) -> None:
         """Draw the landmarks, compute the kernel and factorise the normal equations."""
-        with one_blas_thread():
+        with one_blas_thread:
             if not hasattr(self, "landmarks_"):
                 self._choose_landmarks(X, rng)
             gram = self._compute_kernel(X)
@@ -101,8 +109,13 @@ class KernelHash(HashFunction):
     def _choose_landmarks(self, X: Matrix, rng: np.random.Generator) -> None:
         if self.n_landmarks < 1:
             raise ValueError(f"n_landmarks={self.n_landmarks}: give at least 1.")
-        chosen = rng.choice(len(X), min(self.n_landmarks, len(X)), replace=False)
-        self.landmarks_ = X[np.sort(chosen)]
+        if self.gamma is not None and not self.gamma > 0:
+            raise ValueError(f"gamma={self.gamma}: give a number above 0, or None to have it found.")
+        if not self.ridge >= 0:
+            raise ValueError(f"ridge={self.ridge}: give a number of at least 0.")
+        chosen = X[np.sort(rng.choice(len(X), min(self.n_landmarks, len(X)), replace=False))]
+        self.center_ = chosen.mean(axis=0)
+        self.landmarks_ = chosen - self.center_
         self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
         self.coef_ = np.empty((0, len(self.landmarks_)))
         self.intercept_ = np.empty(0)
@@ -132,12 +145,17 @@ class KernelHash(HashFunction):
         moment = -n * b_mean * self._mean
         for _, product in map_blocks(lambda rows: b[rows] @ self._kernel[rows], n):
             moment += product
-        with one_blas_thread():
+        with one_blas_thread:
             coef = cho_solve(self._factor, moment)
             self.intercept_ = np.append(self.intercept_, b_mean - coef @ self._mean)
         self.coef_ = np.vstack([self.coef_, coef])
         self.n_bits_ += 1
         return self._margins(lambda rows: self._kernel[rows], n, slice(self.n_bits_ - 1, self.n_bits_))[:, 0]
+
+    def truncate(self, n_bits: int) -> None:
+        """Drop the coefficients of later bits."""
+        self.coef_, self.intercept_ = self.coef_[:n_bits], self.intercept_[:n_bits]
+        self.n_bits_ = n_bits
 
     def finish(self) -> None:
         """Drop the kernel of the training points."""
@@ -157,6 +175,7 @@ class KernelHash(HashFunction):
 
     def _kernel_to(self, X: Matrix) -> Matrix:
         """RBF kernel between the rows of X and the landmarks."""
+        X = X - self.center_
         kernel = X @ (2 * self.gamma_ * self.landmarks_.T)
         kernel -= self.gamma_ * (X * X).sum(axis=1)[:, None]
         kernel -= self.gamma_ * (self.landmarks_ * self.landmarks_).sum(axis=1)
@@ -165,7 +184,7 @@ class KernelHash(HashFunction):
 
 
 def _factorise(normal: NDArray[np.float64]) -> Any:
-    """Return the Cholesky factor, with the least jitter on the diagonal that makes it exist.
+    """Return the Cholesky factor, with a jitter on the diagonal that grows until it exists.
 
     Many like landmarks leave the matrix singular, and products in single precision a little indefinite.
     """
@@ -181,11 +200,14 @@ def _factorise(normal: NDArray[np.float64]) -> Any:
 
 def _default_gamma(points: Matrix) -> float:
     """Return 1 over the median squared distance between different points, 1 where all are equal."""
-    squares = (points * points).sum(axis=1)
-    distances = squares[:, None] + squares - 2 * points @ points.T
-    distances = distances[np.triu_indices(len(points), 1)]
-    positive = distances[distances > 1e-6 * squares.max()]
-    return 1.0 / float(np.median(positive)) if len(positive) else 1.0
+    squares = pdist(points, "sqeuclidean")
+    squares = squares[squares > 0]
+    if len(squares) == 0:
+        return 1.0
+    median = float(np.median(squares))
+    if not median <= float(np.finfo(points.dtype).max) / 1e6:
+        raise ValueError(f"squared distances of {median:.3g} overflow {points.dtype}: scale X down, or give float64.")
+    return 1.0 / median
 
 
 class ClassifierHash(HashFunction):
@@ -209,6 +231,8 @@ class ClassifierHash(HashFunction):
 
     def begin(self, X: Matrix, rng: np.random.Generator) -> None:
         """Draw the training points."""
+        if self.classifier is None:
+            raise ValueError("ClassifierHash has no classifier: give one, e.g. ClassifierHash(LogisticRegression()).")
         if not hasattr(self, "classifiers_"):
             self.classifiers_: list[Any] = []
             self.n_bits_ = 0
@@ -231,9 +255,14 @@ class ClassifierHash(HashFunction):
 
     def _new_classifier(self) -> Any:
         classifier = clone(self.classifier)
-        if "random_state" in classifier.get_params() and classifier.get_params()["random_state"] is None:
-            classifier.set_params(random_state=(self._seed + self.n_bits_) % 2**31)
-        return classifier
+        seeds = {name: value for name, value in classifier.get_params().items() if name.endswith("random_state")}
+        seed = (self._seed + self.n_bits_) % 2**31
+        return classifier.set_params(**{name: seed for name, value in seeds.items() if value is None})
+
+    def truncate(self, n_bits: int) -> None:
+        """Drop the classifiers of later bits."""
+        self.classifiers_ = self.classifiers_[:n_bits]
+        self.n_bits_ = n_bits
 
     def finish(self) -> None:
         """Drop the training points."""
@@ -275,6 +304,13 @@ class SVMHash(ClassifierHash):
         self.gamma = gamma
         self.max_samples = max_samples
 
+    @property
+    def classifier(self) -> Any:
+        """The classifier that each bit gets a copy of."""
+        from sklearn.svm import SVC
+
+        return SVC(C=self.C, gamma=self.gamma)
+
     def begin(self, X: Matrix, rng: np.random.Generator) -> None:
         """Draw the training points."""
         super().begin(X, rng)
@@ -284,11 +320,6 @@ class SVMHash(ClassifierHash):
                 "some of them, KernelHash() on all.",
                 stacklevel=2,
             )
-
-    def _new_classifier(self) -> Any:
-        from sklearn.svm import SVC
-
-        return SVC(C=self.C, gamma=self.gamma)
 
 
 def as_hash_function(hash_function: Any) -> HashFunction:

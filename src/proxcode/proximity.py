@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from proxcode._blocks import map_blocks
 from proxcode.relations import ListedNear, ListedPairs, Relation, SameClass, SharedClass
 
 UNLABELLED = -1
@@ -76,7 +77,8 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     >>> class_numbers(["cat", "dog", None, "cat"])
     array([ 0,  1, -1,  0])
     """
-    array = np.asarray(y) if not isinstance(y, list | tuple) else None
+    is_list = isinstance(y, list | tuple) and not (len(y) > 0 and isinstance(y[0], list | np.ndarray))
+    array = None if is_list else np.asarray(y)
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array is not None and array.ndim != 1:
@@ -122,7 +124,9 @@ class SharedLabel(Proximity):
         """Return the relation of shared labels."""
         if y is None:
             raise ValueError("SharedLabel needs an indicator matrix y of shape (n, n_labels).")
-        indicator = sp.csr_array(y) if sp.issparse(y) else np.asarray(y)
+        indicator = sp.csc_array(y) if sp.issparse(y) else np.asarray(y)
+        if indicator.dtype == object:  # a data frame of bool and int columns
+            indicator = np.asarray(y, dtype=np.float64)
         if indicator.ndim != 2 or indicator.shape[0] != len(X):
             raise ValueError(
                 f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {indicator.shape}."
@@ -153,20 +157,29 @@ class WithinRadius(Proximity):
     ----------
     radius : float, default=None
         None finds the radius within which a point has `mean_neighbors` others on average.
-    mean_neighbors : float, default=100
-        As in the paper's LabelMe experiment. A small set is given fewer: at most a tenth of its points.
+    mean_neighbors : float, default=None
+        None is 100, as in the paper's LabelMe experiment, or a tenth of the points where these are under 1,000.
     metric : str, default="euclidean"
         Any metric that `sklearn.neighbors.NearestNeighbors` knows.
+    metric_params : dict, default=None
+        Its parameters, if it has any.
 
     Attributes
     ----------
     radius_ : float
     """
 
-    def __init__(self, radius: float | None = None, mean_neighbors: float = 100, metric: str = "euclidean") -> None:
+    def __init__(
+        self,
+        radius: float | None = None,
+        mean_neighbors: float | None = None,
+        metric: str = "euclidean",
+        metric_params: dict[str, Any] | None = None,
+    ) -> None:
         self.radius = radius
         self.mean_neighbors = mean_neighbors
         self.metric = metric
+        self.metric_params = metric_params
 
     def fit(self, X: NDArray[Any], y: Any = None) -> Self:
         """Find the radius where none is given."""
@@ -175,10 +188,12 @@ class WithinRadius(Proximity):
                 raise ValueError(f"radius={self.radius}: give a distance of at least 0, or None to have it found.")
             self.radius_ = float(self.radius)
             return self
-        if not self.mean_neighbors > 0:
-            raise ValueError(f"mean_neighbors={self.mean_neighbors}: give a number above 0.")
-        n_pairs = max(1, round(min(self.mean_neighbors, len(X) / 10) * len(X) / 2))
-        self.radius_ = self._distance_of_rank(X, n_pairs)
+        mean_neighbors = min(100, len(X) / 10) if self.mean_neighbors is None else self.mean_neighbors
+        if not 0 < mean_neighbors <= len(X) - 1:
+            raise ValueError(
+                f"mean_neighbors={mean_neighbors}: {len(X)} points can have up to {len(X) - 1} neighbours on average."
+            )
+        self.radius_ = self._distance_of_rank(X, max(1, round(mean_neighbors * len(X) / 2)))
         return self
 
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
@@ -191,7 +206,7 @@ class WithinRadius(Proximity):
         from sklearn.metrics import pairwise_distances
 
         rows = np.random.default_rng(0).choice(len(X), min(len(X), 256), replace=False)
-        sample = pairwise_distances(X[rows], X, metric=self.metric)
+        sample = pairwise_distances(X[rows], X, metric=self.metric, **(self.metric_params or {}))
         sample = sample[np.arange(len(X))[None] != rows[:, None]]  # a point is not its own neighbour
         share = min(1.0, 1.2 * n_pairs / (len(X) * (len(X) - 1) / 2))
         reach = float(np.quantile(sample, share))
@@ -205,13 +220,29 @@ class WithinRadius(Proximity):
         """Return the pairs first < second at distance at most `radius`, and their distances."""
         from sklearn.neighbors import NearestNeighbors
 
-        index = NearestNeighbors(radius=radius, metric=self.metric, n_jobs=-1).fit(X)
+        reach = radius
+        if self.metric in ("euclidean", "l2"):
+            # The library finds distances by inner products, a rounding of |x|^2 off: look further, then measure anew.
+            X = X - X.mean(axis=0, dtype=np.float64)
+            reach = float(np.sqrt(radius**2 + 1e-12 * (X * X).sum(axis=1).max()))
+        index = NearestNeighbors(radius=reach, metric=self.metric, metric_params=self.metric_params, n_jobs=-1).fit(X)
         distances, neighbors = index.radius_neighbors(X)
         first = np.repeat(np.arange(len(X)), [len(row) for row in neighbors])
         second, distance = np.concatenate(neighbors), np.concatenate(distances)
-        # Rounding may find a pair from one end only: take each pair from the end with the smaller number.
-        once = first < second
-        return first[once], second[once], distance[once]
+        once = first < second  # rounding may find a pair from one end only
+        first, second, distance = first[once], second[once], distance[once]
+        if reach > radius:
+            distance = _euclidean(X, first, second)
+        within = distance <= radius
+        return first[within], second[within], distance[within]
+
+
+def _euclidean(X: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
+    """Distances of listed pairs, from differences: equal points are at distance 0."""
+    out = np.empty(len(first))
+    for rows, block in map_blocks(lambda rows: np.linalg.norm(X[first[rows]] - X[second[rows]], axis=1), len(first)):
+        out[rows] = block
+    return out
 
 
 class GivenPairs(Proximity):
@@ -261,6 +292,8 @@ class GivenPairs(Proximity):
             if self.pairs.shape != (n, n):
                 raise ValueError(f"pairs is a matrix of shape {self.pairs.shape}: X has {n} points, so use ({n}, {n}).")
             matrix = sp.coo_array(self.pairs)
+            if not np.isfinite(matrix.data).all():
+                raise ValueError("the matrix of pairs has NaN or infinite entries: use positive, negative or none.")
             return matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data
         pairs = np.asarray(self.pairs)
         if pairs.ndim != 2 or pairs.shape[1] != 3 or pairs.dtype.kind not in "iuf":

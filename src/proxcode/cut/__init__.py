@@ -1,6 +1,6 @@
 """Signed graph cut: maximise b'Wb over b in {-1, +1}^n. Knows nothing of codes."""
 
-from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, as_graph
+from proxcode.cut.graph import Cut, DenseGraph, SignedGraph, SparseGraph, as_graph
 from proxcode.cut.initial import (
     InitialGuess,
     LaplacianGuess,
@@ -9,8 +9,8 @@ from proxcode.cut.initial import (
     SemidefiniteGuess,
     SignedLaplacianGuess,
 )
-from proxcode.cut.search import Cut, Restarts, signed_cut
-from proxcode.cut.updates import BitUpdate, LocalSearch, NoUpdate, Update, VectorUpdate
+from proxcode.cut.search import Restarts, signed_cut
+from proxcode.cut.updates import BitUpdate, LocalSearch, NoUpdate, VectorUpdate
 
 __all__ = [
     "BitUpdate",
@@ -27,7 +27,6 @@ __all__ = [
     "SignedGraph",
     "SignedLaplacianGuess",
     "SparseGraph",
-    "Update",
     "VectorUpdate",
     "as_graph",
     "signed_cut",

@@ -5,6 +5,7 @@ sides. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out eve
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,26 @@ from proxcode.cut import _kernels
 
 Vector = NDArray[np.float64]
 Side = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A partition of a signed graph.
+
+    Attributes
+    ----------
+    side : ndarray of int8, shape (n,)
+        -1 or +1 for each point.
+    value : float
+        b'Wb without the diagonal.
+    flips, sweeps : int
+        What the search took, over all its starts.
+    """
+
+    side: Side
+    value: float
+    flips: int
+    sweeps: int
 
 
 class SignedGraph(ABC):
@@ -68,7 +89,7 @@ class DenseGraph(_ExplicitGraph):
     """Weights as a square array."""
 
     def __init__(self, W: NDArray[Any]) -> None:
-        self.weights = np.array(W, dtype=np.float64)
+        self.weights: NDArray[np.float64] = np.array(W, dtype=np.float64)
         np.fill_diagonal(self.weights, 0.0)
         self.n_points = len(self.weights)
 
@@ -108,18 +129,17 @@ def as_graph(W: Any) -> SignedGraph:
     """Make a graph of a symmetric array or scipy.sparse matrix, or say why it is none."""
     if isinstance(W, SignedGraph):
         return W
-    sparse = sp.issparse(W)
-    W = W if sparse else np.asarray(W)
+    W = W if sp.issparse(W) else np.asarray(W)
     if W.ndim != 2 or W.shape[0] != W.shape[1]:
         raise ValueError(f"W must be a square matrix of weights; got shape {W.shape}.")
     if W.shape[0] == 0:
         raise ValueError("W has no points: give at least one.")
     if W.dtype.kind not in "biuf":
         raise ValueError(f"W must hold real numbers; got dtype {W.dtype}.")
-    if not np.isfinite(W.data if sparse else W).all():
+    W = sp.csr_array(W, dtype=np.float64) if sp.issparse(W) else W.astype(np.float64)
+    if not np.isfinite(W.data if sp.issparse(W) else W).all():
         raise ValueError("W has NaN or infinite weights: set unknown pairs to 0.")
-    difference = abs(W - W.T).max() if sparse else np.abs(W - W.T, dtype=np.float64).max()
-    scale = abs(W).max() if sparse else np.abs(W).max()
-    if difference > 1e-10 * scale:
+    difference = float(abs(W - W.T).max())
+    if difference > 1e-10 * abs(W).max():
         raise ValueError(f"W must be symmetric; W and W.T differ by up to {difference:g}: use (W + W.T) / 2.")
-    return SparseGraph(W) if sparse else DenseGraph(W)
+    return SparseGraph(W) if sp.issparse(W) else DenseGraph(W)

@@ -5,35 +5,14 @@
 3. repeat for several starts and keep the best (`Restarts`).
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import Side, SignedGraph, as_graph
+from proxcode.cut.graph import Cut, SignedGraph, as_graph
 from proxcode.cut.initial import InitialGuess, RandomGuess
 from proxcode.cut.updates import BitUpdate, LocalSearch
-
-
-@dataclass(frozen=True)
-class Cut:
-    """A partition of a signed graph.
-
-    Attributes
-    ----------
-    side : ndarray of int8, shape (n,)
-        -1 or +1 for each point.
-    value : float
-        b'Wb without the diagonal.
-    flips, sweeps : int
-        What the local search took, over all starts.
-    """
-
-    side: Side
-    value: float
-    flips: int
-    sweeps: int
 
 
 class Restarts(BaseEstimator):
@@ -61,8 +40,8 @@ class Restarts(BaseEstimator):
             raise ValueError(f"n_starts={self.n_starts}: a search needs at least 1 start.")
         initial, update = self.initial or RandomGuess(), self.update or BitUpdate()
         found = [update.improve(graph, initial.guess(graph, rng), rng) for _ in range(self.n_starts)]
-        best = max(found, key=lambda update: update.value)
-        return Cut(best.side, best.value, sum(u.flips for u in found), sum(u.sweeps for u in found))
+        best = max(found, key=lambda cut: cut.value)
+        return Cut(best.side, best.value, sum(c.flips for c in found), sum(c.sweeps for c in found))
 
 
 def signed_cut(

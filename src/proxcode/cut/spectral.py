@@ -20,11 +20,17 @@ def smallest_eigenpairs(
         matrix = np.column_stack([matvec(column) for column in np.eye(n)])
         values, vectors = scipy.linalg.eigh(0.5 * (matrix + matrix.T))
         return values[:k], vectors[:, :k]
-    operator = scipy.sparse.linalg.LinearOperator((n, n), matvec=lambda x: matvec(np.ravel(x)), dtype=np.float64)
     start = rng.standard_normal(n)
+    scale = float(np.abs(matvec(start)).max())
+    if scale == 0.0:  # no weights at all: every vector will do
+        return np.zeros(k), np.linalg.qr(rng.standard_normal((n, k)))[0]
+    # Lanczos stops by an absolute measure, so it is given an operator of unit scale.
+    operator = scipy.sparse.linalg.LinearOperator(
+        (n, n), matvec=lambda x: matvec(np.ravel(x)) / scale, dtype=np.float64
+    )
     values, vectors = scipy.sparse.linalg.eigsh(operator, k=k, which="SA", v0=start, tol=tolerance, maxiter=50 * n)
     order = np.argsort(values)
-    return values[order], vectors[:, order]
+    return scale * values[order], vectors[:, order]
 
 
 def diagonal_shift(graph: SignedGraph, rng: np.random.Generator) -> float:
@@ -46,7 +52,7 @@ def smallest_laplacian_eigenvectors(graph: SignedGraph, k: int, rng: np.random.G
     """
     n = graph.n_points
     degrees = graph.matvec(np.ones(n))
-    top = 2.0 * graph.absolute_degrees().max() + 1.0  # no eigenvalue of L is larger
+    top = 2.0 * graph.absolute_degrees().max()  # no eigenvalue of L is larger
 
     def laplacian(x: Vector) -> Vector:
         return degrees * x - graph.matvec(x) + top * x.mean()

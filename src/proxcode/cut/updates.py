@@ -4,41 +4,31 @@ Both take a partition b and return one that is at least as good: b'Wb never fall
 """
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import Side, SignedGraph
+from proxcode.cut.graph import Cut, Side, SignedGraph
 from proxcode.cut.spectral import diagonal_shift
 
 # A point moves when its field is more than this part of its weights: far above rounding, far below any gain worth it.
 RELATIVE_TOLERANCE = 1e-10
 
 
-class Update(NamedTuple):
-    """Where a local search ended, and what it took."""
-
-    side: Side
-    value: float
-    flips: int
-    sweeps: int
-
-
 class LocalSearch(ABC, BaseEstimator):
     """A way to improve a partition."""
 
     @abstractmethod
-    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Cut:
         """Return a partition no worse than `side`, which is left as it is."""
 
 
 class NoUpdate(LocalSearch):
     """The initial guess as it is, to study it on its own."""
 
-    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Cut:
         """Return the same partition."""
-        return Update(side, graph.value(side), flips=0, sweeps=0)
+        return Cut(side, graph.value(side), flips=0, sweeps=0)
 
 
 class BitUpdate(LocalSearch):
@@ -47,7 +37,7 @@ class BitUpdate(LocalSearch):
     The field s = Wb is kept; a flip costs one row of W, a sweep its number of flips. A point with no field stays.
     """
 
-    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Cut:
         """Return a partition that no single flip improves."""
         side = side.copy()
         field = graph.field(side)
@@ -61,7 +51,7 @@ class BitUpdate(LocalSearch):
                 flips += 1
                 point = graph.next_improving(side, field, tolerance, point + 1)
             sweeps += 1
-        return Update(side, float(side @ graph.local_fields(side, field)), flips, sweeps)
+        return Cut(side, float(side @ graph.local_fields(side, field)), flips, sweeps)
 
 
 class VectorUpdate(LocalSearch):
@@ -70,7 +60,7 @@ class VectorUpdate(LocalSearch):
     The shift makes the matrix positive semidefinite, so that no step lowers b'Wb (Theorems 1 to 4).
     """
 
-    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Update:
+    def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Cut:
         """Return a fixed point of the update."""
         shift = diagonal_shift(graph, rng)
         tolerance = RELATIVE_TOLERANCE * (graph.absolute_degrees() + shift)
@@ -81,4 +71,4 @@ class VectorUpdate(LocalSearch):
             updated = np.where(b * shifted_field < -tolerance, -side, side)
             changed = int((updated != side).sum())
             side, flips, sweeps = updated, flips + changed, sweeps + 1
-        return Update(side, graph.value(side), flips, sweeps)
+        return Cut(side, graph.value(side), flips, sweeps)
