@@ -327,7 +327,7 @@ def test_radius_learns_neighbours(train, new):
         ({"threshold": "equal"}, {}, r"threshold='equal': give an object such as LogisticThreshold\(\)"),
         ({"cut": BitUpdate()}, {}, r"cut=BitUpdate\(\): give an object such as Restarts\(\)"),
         ({}, {"X": np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32) * 1e30}, "overflow float32: scale"),
-        ({"proximity": WithinRadius(mean_neighbors=50)}, {}, "50 points can have up to 49 neighbours"),
+        ({"proximity": WithinRadius(mean_neighbors=50)}, {}, "give a number above 0, up to 49 for 50 points"),
         ({"proximity": SameLabel()}, {"y": None}, "SameLabel needs labels"),
         ({"proximity": WithinRadius(radius=-1)}, {}, "radius=-1: give a distance of at least 0"),
         ({"proximity": WithinRadius(radius=0.0)}, {}, "no near pair"),

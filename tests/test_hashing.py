@@ -65,7 +65,7 @@ def learned(hash_function, X, bits, seed=0):
 def test_kernel_hash_solves_its_objective(ridge, X, bits):
     bank, margins = learned(KernelHash(n_landmarks=20, ridge=ridge), X, bits)
     n, m = len(X), len(bank.landmarks_)
-    design = np.column_stack([rbf_kernel(X, bank.landmarks_, gamma=bank.gamma_), np.ones(n)])
+    design = np.column_stack([rbf_kernel(X - bank.center_, bank.landmarks_, gamma=bank.gamma_), np.ones(n)])
     penalty = np.zeros((m + 1, m + 1))
     penalty[:m, :m] = rbf_kernel(bank.landmarks_, gamma=bank.gamma_)
     solution = np.linalg.solve(design.T @ design + ridge * n * penalty, design.T @ bits)
@@ -84,7 +84,7 @@ def test_kernel_hash_with_every_point_a_landmark_is_kernel_ridge_regression(X, b
 def test_landmarks_are_training_points(X, bits):
     bank, _ = learned(KernelHash(n_landmarks=30), X, bits)
     assert bank.landmarks_.shape == (30, 4)
-    assert {tuple(row) for row in bank.landmarks_} <= {tuple(row) for row in X}
+    assert {tuple(row) for row in bank.landmarks_} <= {tuple(row) for row in X - bank.center_}
     assert len(learned(KernelHash(n_landmarks=1000), X, bits)[0].landmarks_) == 120
 
 

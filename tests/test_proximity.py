@@ -217,7 +217,8 @@ def test_found_radius_gives_exactly_the_mean_number_of_neighbors(metric, mean_ne
 def test_found_radius_is_the_smallest_that_gives_enough_on_points_with_many_ties(seed, n, d, mean_neighbors, metric):
     X = np.random.default_rng(seed).integers(0, 4, (n, d)).astype(float)
     distance = pdist(X, metric)
-    n_pairs = max(1, round(min(mean_neighbors, n / 10) * n / 2))
+    mean_neighbors = min(mean_neighbors, n - 1)
+    n_pairs = max(1, round(mean_neighbors * n / 2))
     smallest = np.sort(distance)[n_pairs - 1]
     proximity = WithinRadius(mean_neighbors=mean_neighbors, metric=metric)
     near = near_by_radius(proximity, X)
@@ -263,7 +264,8 @@ def test_radius_found_in_fit_holds_for_other_points(rng):
 
 def test_parameters_are_those_of_an_estimator():
     proximity = clone(WithinRadius()).set_params(radius=2, metric="cityblock")
-    assert proximity.get_params() == {"radius": 2, "mean_neighbors": 100, "metric": "cityblock"}
+    expected = {"radius": 2, "mean_neighbors": None, "metric": "cityblock", "metric_params": None}
+    assert proximity.get_params() == expected
 
 
 # GivenPairs

@@ -103,7 +103,7 @@ class KernelHash(HashFunction):
                 self._choose_landmarks(X, rng)
             gram = self._compute_kernel(X)
             centred = gram - len(X) * np.outer(self._mean, self._mean)
-            penalty = self._kernel_to(self.landmarks_).astype(np.float64)
+            penalty = self._centred_kernel(self.landmarks_).astype(np.float64)
             self._factor = _factorise(centred + self.ridge * len(X) * penalty)
 
     def _choose_landmarks(self, X: Matrix, rng: np.random.Generator) -> None:
@@ -175,7 +175,9 @@ class KernelHash(HashFunction):
 
     def _kernel_to(self, X: Matrix) -> Matrix:
         """RBF kernel between the rows of X and the landmarks."""
-        X = X - self.center_
+        return self._centred_kernel(X - self.center_)
+
+    def _centred_kernel(self, X: Matrix) -> Matrix:
         kernel = X @ (2 * self.gamma_ * self.landmarks_.T)
         kernel -= self.gamma_ * (X * X).sum(axis=1)[:, None]
         kernel -= self.gamma_ * (self.landmarks_ * self.landmarks_).sum(axis=1)

@@ -62,6 +62,9 @@ def ranking_counts(
     """
     queries, base = check_codes(queries), check_codes(base)
     query_labels, base_labels = np.asarray(query_labels), np.asarray(base_labels)
+    for codes, labels in ((queries, query_labels), (base, base_labels)):
+        if len(codes) != len(labels):
+            raise ValueError(f"there are {len(codes)} codes but {len(labels)} labels: give one label per code.")
     n_distances = 8 * queries.shape[1] + 1
     near = np.zeros((len(queries), n_distances), np.int64)
     far = np.zeros_like(near)

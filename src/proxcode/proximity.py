@@ -77,8 +77,8 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     >>> class_numbers(["cat", "dog", None, "cat"])
     array([ 0,  1, -1,  0])
     """
-    is_list = isinstance(y, list | tuple) and not (len(y) > 0 and isinstance(y[0], list | np.ndarray))
-    array = None if is_list else np.asarray(y)
+    is_column = isinstance(y, list | tuple) and all(isinstance(label, list) and len(label) == 1 for label in y)
+    array = np.asarray(y) if is_column or not isinstance(y, list | tuple) else None
     if array is not None and array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array is not None and array.ndim != 1:
@@ -98,7 +98,7 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
 
 
 def _class_number(label: Any, unlabelled: Hashable, numbers: dict[Hashable, int]) -> int:
-    if isinstance(label, np.ndarray | list):
+    if not isinstance(label, Hashable):
         raise ValueError(f"a label must be hashable; got {label!r}: use SharedLabel() with an indicator matrix.")
     if _is_missing(label) or (unlabelled is not None and label == unlabelled):
         return UNLABELLED
@@ -126,16 +126,16 @@ class SharedLabel(Proximity):
             raise ValueError("SharedLabel needs an indicator matrix y of shape (n, n_labels).")
         indicator = sp.csc_array(y) if sp.issparse(y) else np.asarray(y)
         if indicator.dtype == object:  # a data frame of bool and int columns
-            indicator = np.asarray(y, dtype=np.float64)
+            indicator = np.array(indicator.tolist())
         if indicator.ndim != 2 or indicator.shape[0] != len(X):
             raise ValueError(
                 f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {indicator.shape}."
             )
         values = indicator.data if sp.issparse(indicator) else indicator
-        if indicator.dtype.kind not in "biuf" or not np.isin(values, (0, 1)).all():
+        if not (is_valid := np.isin(values, (0, 1))).all():
             raise ValueError(
-                "the indicator matrix y must hold 0 and 1 only: MultiLabelBinarizer makes one; for labels that are "
-                "tuples pass proximity=SameLabel()."
+                f"the indicator matrix y must hold 0 and 1 only; got {values[~is_valid][0]}: MultiLabelBinarizer makes "
+                "one; for labels that are tuples pass proximity=SameLabel()."
             )
         return Related(np.arange(len(X)), SharedClass(_masks(indicator)))
 
@@ -191,7 +191,7 @@ class WithinRadius(Proximity):
         mean_neighbors = min(100, len(X) / 10) if self.mean_neighbors is None else self.mean_neighbors
         if not 0 < mean_neighbors <= len(X) - 1:
             raise ValueError(
-                f"mean_neighbors={mean_neighbors}: {len(X)} points can have up to {len(X) - 1} neighbours on average."
+                f"mean_neighbors={mean_neighbors}: give a number above 0, up to {len(X) - 1} for {len(X)} points."
             )
         self.radius_ = self._distance_of_rank(X, max(1, round(mean_neighbors * len(X) / 2)))
         return self
