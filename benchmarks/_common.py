@@ -3,8 +3,10 @@
 import csv
 import json
 import os
+import resource
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -37,24 +39,18 @@ def in_child(script, *arguments):
     return json.loads(output.splitlines()[-1])
 
 
-def forget_peak():
-    """Let the peak start again from the memory in use now (Linux)."""
-    Path("/proc/self/clear_refs").write_text("5")
-
-
 def peak_gib():
-    """Return the peak resident memory of this process, since its start or `forget_peak` (Linux)."""
-    return _status("VmHWM")
+    """Return the peak resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
-def resident_gib():
-    """Return the memory in use now (Linux)."""
-    return _status("VmRSS")
-
-
-def _status(name):
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(name)) / 2**20
+def allocated_mib(function):
+    """Run a function and return the most memory that it held in arrays at a time."""
+    tracemalloc.start()
+    function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20
 
 
 def record(name, rows):

@@ -131,7 +131,7 @@ class SharedLabel(Proximity):
             raise ValueError(
                 f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {indicator.shape}."
             )
-        values = indicator.data if sp.issparse(indicator) else indicator
+        values = np.asarray(indicator.data if sp.issparse(indicator) else indicator)
         if not (is_valid := np.isin(values, (0, 1))).all():
             raise ValueError(
                 f"the indicator matrix y must hold 0 and 1 only; got {values[~is_valid][0]}: MultiLabelBinarizer makes "
