@@ -20,7 +20,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode import _kernels
+from proxcode._kernels import (
+    add_class_field,
+    add_class_row,
+    add_list_field,
+    add_list_row,
+    add_mask_field,
+    add_mask_row,
+    count_masks,
+    count_ranges,
+    list_distances,
+    next_improving,
+)
 from proxcode.cut import SignedGraph, SparseGraph
 from proxcode.cut.graph import Side, Vector
 from proxcode.hamming import GrowingCode, Words
@@ -67,13 +78,13 @@ class ClassRanges(UnitPairs):
     upper: Index
 
     def near_counts(self, words: Planes, size: Index, n_bits: int) -> Index:
-        return _kernels.count_ranges(words, size, self.upper, n_bits)
+        return count_ranges(words, size, self.upper, n_bits)
 
     def add_field(self, words: Planes, near: Table, far: Table, x: Vector, out: Vector) -> None:
-        _kernels.add_class_field(words, near, far, x, self.lower, self.upper, out)
+        add_class_field(words, near, far, x, self.lower, self.upper, out)
 
     def add_row(self, words: Planes, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
-        _kernels.add_class_row(words, near, far, i, step, int(self.lower[i]), int(self.upper[i]), field)
+        add_class_row(words, near, far, i, step, int(self.lower[i]), int(self.upper[i]), field)
 
 
 @dataclass(frozen=True)
@@ -83,13 +94,13 @@ class LabelMasks(UnitPairs):
     masks: Words
 
     def near_counts(self, words: Planes, size: Index, n_bits: int) -> Index:
-        return _kernels.count_masks(words, self.masks, size, n_bits)
+        return count_masks(words, self.masks, size, n_bits)
 
     def add_field(self, words: Planes, near: Table, far: Table, x: Vector, out: Vector) -> None:
-        _kernels.add_mask_field(words, near, far, x, self.masks, out)
+        add_mask_field(words, near, far, x, self.masks, out)
 
     def add_row(self, words: Planes, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
-        _kernels.add_mask_row(words, near, far, i, step, self.masks, field)
+        add_mask_row(words, near, far, i, step, self.masks, field)
 
 
 @dataclass(frozen=True)
@@ -102,14 +113,14 @@ class NeighborLists(UnitPairs):
     def near_counts(self, words: Planes, size: Index, n_bits: int) -> Index:
         first = np.repeat(np.arange(len(size)), np.diff(self.indptr))
         once = first < self.indices
-        distance = _kernels.list_distances(words, first[once], self.indices[once])
+        distance = list_distances(words, first[once], self.indices[once])
         return np.bincount(distance, minlength=n_bits + 1)
 
     def add_field(self, words: Planes, near: Table, far: Table, x: Vector, out: Vector) -> None:
-        _kernels.add_list_field(words, near, far, x, self.indptr, self.indices, out)
+        add_list_field(words, near, far, x, self.indptr, self.indices, out)
 
     def add_row(self, words: Planes, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
-        _kernels.add_list_row(words, near, far, i, step, self.indptr, self.indices, field)
+        add_list_row(words, near, far, i, step, self.indptr, self.indices, field)
 
 
 class Relation(ABC):
@@ -173,7 +184,7 @@ class ListedPairs(Relation):
 
     def units(self, code: GrowingCode) -> "ListedUnits":
         with _threads_for(len(self.first)):
-            distance = _kernels.list_distances(tuple(code.words), self.first, self.second)
+            distance = list_distances(tuple(code.words), self.first, self.second)
         return ListedUnits(self, distance, code.n_bits)
 
 
@@ -204,7 +215,7 @@ class Units:
         """Return the histograms of near and of far pairs over h = 0..n_bits."""
         n_units = len(self.size)
         with _threads_for(n_units**2):
-            everything = _kernels.count_ranges(self.words, self.size, np.full(n_units, n_units), self.n_bits)
+            everything = count_ranges(self.words, self.size, np.full(n_units, n_units), self.n_bits)
             near = self.pairs.near_counts(self.words, self.size, self.n_bits)
         within = self.size * (self.size - 1) // 2
         everything[0] += within.sum()
@@ -246,7 +257,7 @@ class CodeGraph(SignedGraph):
         return field[self.units.unit_of] - self.own[self.units.unit_of] * side
 
     def next_improving(self, side: Side, field: Vector, tolerance: Vector, start: int) -> int:
-        return int(_kernels.next_improving(side, field, self.units.unit_of, self.own, tolerance, start))
+        return int(next_improving(side, field, self.units.unit_of, self.own, tolerance, start))
 
     def flip(self, point: int, side: Side, field: Vector) -> None:
         side[point] = -side[point]

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut import _kernels
+from proxcode.cut._kernels import add_sparse_row, next_improving
 
 Vector = NDArray[np.float64]
 Side = NDArray[np.int8]
@@ -82,7 +82,7 @@ class _ExplicitGraph(SignedGraph):
         return field
 
     def next_improving(self, side: Side, field: Vector, tolerance: Vector, start: int) -> int:
-        return int(_kernels.next_improving(side, field, tolerance, start))
+        return int(next_improving(side, field, tolerance, start))
 
 
 class DenseGraph(_ExplicitGraph):
@@ -122,7 +122,7 @@ class SparseGraph(_ExplicitGraph):
     def flip(self, point: int, side: Side, field: Vector) -> None:
         side[point] = -side[point]
         W = self.weights
-        _kernels.add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
+        add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
 
 
 def as_graph(W: Any) -> SignedGraph:
