@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
@@ -214,6 +214,7 @@ def test_found_radius_gives_exactly_the_mean_number_of_neighbors(metric, mean_ne
 
 @settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(2, 40), st.integers(1, 3), st.floats(0.1, 10), st.sampled_from(["euclidean", "cityblock"]))
+@example(seed=161, n=23, d=2, mean_neighbors=2.0, metric="euclidean")
 def test_found_radius_is_the_smallest_that_gives_enough_on_points_with_many_ties(seed, n, d, mean_neighbors, metric):
     X = np.random.default_rng(seed).integers(0, 4, (n, d)).astype(float)
     distance = pdist(X, metric)

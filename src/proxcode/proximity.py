@@ -220,13 +220,13 @@ class WithinRadius(Proximity):
         """Return the pairs first < second at distance at most `radius`, and their distances."""
         from sklearn.neighbors import NearestNeighbors
 
-        reach = radius
+        points, reach = X, radius
         if self.metric in ("euclidean", "l2"):
             # The library finds distances by inner products, a rounding of |x|^2 off: look further, then measure anew.
-            X = X - X.mean(axis=0, dtype=np.float64)
-            reach = float(np.sqrt(radius**2 + 1e-12 * (X * X).sum(axis=1).max()))
-        index = NearestNeighbors(radius=reach, metric=self.metric, metric_params=self.metric_params, n_jobs=-1).fit(X)
-        distances, neighbors = index.radius_neighbors(X)
+            points = X - X.mean(axis=0, dtype=np.float64)
+            reach = float(np.sqrt(radius**2 + 1e-12 * (points * points).sum(axis=1).max()))
+        index = NearestNeighbors(radius=reach, metric=self.metric, metric_params=self.metric_params, n_jobs=-1)
+        distances, neighbors = index.fit(points).radius_neighbors(points)
         first = np.repeat(np.arange(len(X)), [len(row) for row in neighbors])
         second, distance = np.concatenate(neighbors), np.concatenate(distances)
         once = first < second  # rounding may find a pair from one end only
@@ -240,7 +240,11 @@ class WithinRadius(Proximity):
 def _euclidean(X: NDArray[Any], first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.float64]:
     """Distances of listed pairs, from differences: equal points are at distance 0."""
     out = np.empty(len(first))
-    for rows, block in map_blocks(lambda rows: np.linalg.norm(X[first[rows]] - X[second[rows]], axis=1), len(first)):
+
+    def measure(rows: slice) -> NDArray[np.float64]:
+        return np.linalg.norm(X[first[rows]].astype(np.float64) - X[second[rows]], axis=1)
+
+    for rows, block in map_blocks(measure, len(first)):
         out[rows] = block
     return out
 

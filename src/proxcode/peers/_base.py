@@ -1,15 +1,18 @@
 """What all peers share: validation, packing, the scikit-learn contract."""
 
+import numbers
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode._validation import check_points
 from proxcode.hamming import Codes, pack
+from proxcode.hashing import as_hash_function
 
 Matrix = NDArray[Any]
 
@@ -22,6 +25,8 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from X, and from y where the method is supervised."""
         points = check_points(self, X, reset=True)
+        if not isinstance(self.n_bits, numbers.Integral) or isinstance(self.n_bits, bool):
+            raise TypeError(f"n_bits={self.n_bits!r}: give a whole number.")
         if self.n_bits < 1:
             raise ValueError(f"n_bits={self.n_bits}: give at least 1.")
         self._fit(points, y)
@@ -48,3 +53,51 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
     @abstractmethod
     def _scores(self, X: Matrix) -> Matrix: ...
+
+
+class SupervisedPeer(Peer):
+    """A peer that learns from classes: each is given a codeword, and a hash function learns words bit by bit.
+
+    A sibling says which words are learned (`_words`); `self.hash_function_` then scores new points.
+    """
+
+    hash_function: Any
+    random_state: Any
+
+    def _fit(self, X: Matrix, y: Any) -> None:
+        self.classes_, members = check_classes(self, y, len(X))
+        rng = check_random_state(self.random_state)
+        words = self._words(len(self.classes_), rng)
+        hash_function = as_hash_function(self.hash_function)
+        hash_function.begin(X, np.random.default_rng(rng.randint(2**31)))
+        for bit in words.T:
+            hash_function.learn(bit[members])
+        hash_function.finish()
+        self.hash_function_ = hash_function
+
+    @abstractmethod
+    def _words(self, n_classes: int, rng: np.random.RandomState) -> NDArray[np.int8]:
+        """Return the word of -1 and +1 that is learned for each class, shape (n_classes, word length)."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
+
+
+def check_classes(peer: Any, y: Any, n_points: int) -> tuple[Matrix, NDArray[np.int64]]:
+    """Return the sorted classes and the number of each point's class, or say what is wrong with y."""
+    name = type(peer).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None: give one class label per point.")
+    labels = column_or_1d(y, warn=True)
+    if len(labels) != n_points:
+        raise ValueError(f"X has {n_points} points but y has {len(labels)} labels: give one label per point.")
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError(f"y contains NaN or infinity: {name} needs a class for every point, so drop the others.")
+    if labels.dtype.kind == "f" and (fractional := labels != np.floor(labels)).any():
+        raise ValueError(f"y contains {labels[fractional][0]}: {name} needs class labels, names or whole numbers.")
+    classes, members = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(f"y has 1 class: {name} needs at least 2.")
+    return classes, members

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-import numpy as np
 from sklearn.utils import check_random_state
 
 from proxcode.peers._base import Matrix, Peer
+from proxcode.peers._linear import project
 
 
 class LSH(Peer):
@@ -31,4 +31,4 @@ class LSH(Peer):
         self.directions_ = check_random_state(self.random_state).standard_normal((X.shape[1], self.n_bits))
 
     def _scores(self, X: Matrix) -> Matrix:
-        return np.asarray((X - self.mean_) @ self.directions_)
+        return project(X, self.mean_, self.directions_)
