@@ -17,13 +17,14 @@ if TYPE_CHECKING:
     from proxcode.hamming import pack, unpack
     from proxcode.hashing import ClassifierHash, KernelHash, SVMHash
     from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
-    from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
+    from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
     from proxcode.weights import DifferenceWeights, GradientWeights
 
 __version__ = "0.1.0"
 __all__ = [
     "BitRecord",
     "BitUpdate",
+    "CalibratedThreshold",
     "ClassifierHash",
     "Cut",
     "DifferenceWeights",
@@ -50,7 +51,7 @@ _HOMES = {
     "hamming": {"pack", "unpack"},
     "hashing": {"ClassifierHash", "KernelHash", "SVMHash"},
     "proximity": {"GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"},
-    "threshold": {"EqualErrorThreshold", "LogisticThreshold"},
+    "threshold": {"CalibratedThreshold", "EqualErrorThreshold", "LogisticThreshold"},
     "weights": {"DifferenceWeights", "GradientWeights"},
 }
 

@@ -6,7 +6,8 @@ Given the code so far,
 2. look up the weights W of all pairs in two tables over that distance (Step II),
 3. find the bit as a cut of the signed graph W: maximise b'Wb (Eq. 11),
 4. train a hash function to carry the bit to new points,
-5. put the hash function's own bit into the code, so that the next bit corrects its errors.
+5. where coupled, let the hash function climb: raise b'Wb of its own bit, since that is the bit that counts,
+6. put the hash function's own bit into the code, so that the next bit corrects its errors.
 """
 
 from time import perf_counter
@@ -15,6 +16,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from proxcode.cut import Cut, SignedGraph
+from proxcode.cut.graph import Side, Vector
 from proxcode.cut.initial import sides
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction
@@ -71,6 +73,8 @@ class BitLoop:
         Begun on the same points; None learns the bits of these points alone.
     error_correction : bool
         Whether the hash function's bit, not the cut's, goes into the code.
+    coupling : int
+        Steps that the hash function climbs; 0 is the paper.
     seed : int
         Bit k is drawn from (seed, k) alone, whatever came before: a longer code begins with the shorter one.
     code : GrowingCode
@@ -86,6 +90,7 @@ class BitLoop:
         cut: CutSearch,
         hash_function: HashFunction | None,
         error_correction: bool,
+        coupling: int = 0,
         seed: int,
         code: GrowingCode,
     ) -> None:
@@ -94,6 +99,7 @@ class BitLoop:
         self.cut = cut
         self.hash_function = hash_function
         self.error_correction = error_correction
+        self.coupling = coupling
         self.seed = seed
         self.code = code
         self.relation = relation
@@ -109,7 +115,11 @@ class BitLoop:
                     f"there is no {name} pair among the {self.relation.n_points} points: a code needs near and "
                     "far pairs to tell apart."
                 )
-        self.beta = self.threshold.beta(self.near, self.far)
+        self.beta, self.scale = self.threshold.line(self.near, self.far)
+
+    def _learn(self, hash_function: HashFunction, graph: SignedGraph, side: Side) -> Vector:
+        margins = hash_function.learn(side)
+        return hash_function.climb(graph, self.coupling) if self.coupling else margins
 
     @property
     def alpha(self) -> float:
@@ -120,15 +130,15 @@ class BitLoop:
         """Learn the next bit."""
         start = perf_counter()
         rng = np.random.default_rng([self.seed, self.code.n_bits])
-        graph = self._units.graph(*self.weights.tables(self.beta, self.code.n_bits))
+        graph = self._units.graph(*self.weights.tables(self.beta, self.code.n_bits, self.scale))
         cut = self.cut.solve(graph, rng)
-        kept = cut.side if self.hash_function is None else sides(self.hash_function.learn(cut.side))
+        kept = cut.side if self.hash_function is None else sides(self._learn(self.hash_function, graph, cut.side))
         self.code.append(kept if self.error_correction else cut.side)
         self._count()
         return BitRecord(
             alpha=self.alpha,
             loss=loss(self.near, self.far),
-            logistic_loss=logistic_loss(self.near, self.far, self.beta),
+            logistic_loss=logistic_loss(self.near, self.far, self.beta, self.scale),
             flips=cut.flips,
             sweeps=cut.sweeps,
             hash_accuracy=float((kept == cut.side).mean()),

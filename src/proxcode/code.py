@@ -14,13 +14,17 @@ from tqdm import tqdm
 from proxcode._validation import check_points
 from proxcode.bits import BitLoop, BitRecord, CutSearch
 from proxcode.cut import Restarts
+from proxcode.cut.initial import sides
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashFunction, as_hash_function
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
-from proxcode.threshold import LogisticThreshold, Threshold
+from proxcode.relations import Relation, SameClass, SharedClass
+from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.weights import DifferenceWeights, Weights
 
 MAX_BITS = 1024
+COUPLING = 15  # steps after which more gain nothing on new points
+CUT_POINTS = 10_000
 
 
 class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -41,7 +45,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         What near means. None goes by y: labels are `SameLabel()`, an indicator matrix is `SharedLabel()`, no y is
         `WithinRadius()`.
     threshold : Threshold, default=None
-        Step I. None is `LogisticThreshold()`; the paper's is `EqualErrorThreshold()`.
+        Step I. None is `CalibratedThreshold()`; the paper's is `EqualErrorThreshold()`.
     weights : Weights, default=None
         Step II. None is `DifferenceWeights()`; the paper's is `GradientWeights()`.
     cut : CutSearch, default=None
@@ -52,6 +56,13 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     error_correction : bool, default=True
         Put the hash function's own bit into the code, so that the next bit corrects its errors. False puts in the cut's
         bit, to study the cut on its own.
+    coupling : int, default=None
+        Steps by which the hash function, once fitted to a cut, climbs b'Wb of the bit as hashed: the best cut is often
+        not learnable, and what counts is the bit that new points get. 0 is the paper. None is 15 where the hash
+        function can (`KernelHash`) and its bits go into the code, else 0.
+    cut_points : int, default=None
+        Points over whose pairs bits are learned, drawn at random; hash functions still see all. None is 10,000 where
+        near goes by labels and bits are coupled, all elsewhere.
     loss_target : float, default=None
         Stop early once the share of misplaced pairs is at most this. None learns all bits.
     random_state : int, RandomState or None, default=None
@@ -95,6 +106,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         cut: CutSearch | None = None,
         hash_function: Any = None,
         error_correction: bool = True,
+        coupling: int | None = None,
+        cut_points: int | None = None,
         loss_target: float | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -106,6 +119,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.cut = cut
         self.hash_function = hash_function
         self.error_correction = error_correction
+        self.coupling = coupling
+        self.cut_points = cut_points
         self.loss_target = loss_target
         self.random_state = random_state
         self.verbose = verbose
@@ -159,7 +174,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             X = self._check_same_points(X)
         self.n_bits = n_bits
         learned = _Learned(self._seed, self.proximity_, self.hash_function_, self.history_)
-        return self._learn(X, y, n_bits, -math.inf, learned, GrowingCode.from_packed(self.codes_, self.n_bits_))
+        return self._learn(X, y, n_bits, -math.inf, learned)
 
     def _check_same_points(self, X: ArrayLike) -> NDArray[Any]:
         points = check_points(self, X, reset=False)
@@ -171,27 +186,23 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise ValueError("X is not what the model was fitted on, its codes differ: give the same points in order.")
         return points
 
-    def _learn(
-        self,
-        X: NDArray[Any],
-        y: Any,
-        n_bits: int,
-        loss_target: float,
-        learned: "_Learned",
-        code: GrowingCode | None = None,
-    ) -> Self:
+    def _learn(self, X: NDArray[Any], y: Any, n_bits: int, loss_target: float, learned: "_Learned") -> Self:
         seed, proximity, hash_function, history = learned
         members, relation = proximity.relate(X, y)
-        hash_function.begin(X[members], np.random.default_rng([seed, MAX_BITS]))
+        coupling = self._check_coupling(hash_function)
+        rows = self._choose_rows(relation, coupling, np.random.default_rng([seed, MAX_BITS + 1]))
+        labels = relation.label_matrix() if coupling else None
+        hash_function.begin(X[members], np.random.default_rng([seed, MAX_BITS]), labels=labels, rows=rows)
         loop = BitLoop(
-            relation,
-            threshold=_part("threshold", self.threshold, Threshold, LogisticThreshold),
+            relation if rows is None else relation.take(rows),
+            threshold=_part("threshold", self.threshold, Threshold, CalibratedThreshold),
             weights=_part("weights", self.weights, Weights, DifferenceWeights),
             cut=_part("cut", self.cut, CutSearch, Restarts),
             hash_function=hash_function,
             error_correction=self.error_correction,
+            coupling=coupling,
             seed=seed,
-            code=GrowingCode(len(members)) if code is None else code.take(members),
+            code=self._code_so_far(len(history), members, rows, hash_function),
         )
         try:
             with tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose) as progress:
@@ -206,18 +217,51 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 self._keep(learned, loop, X, y, members)
         return self
 
+    def _check_coupling(self, hash_function: HashFunction) -> int:
+        can_couple = hash_function.climbs and self.error_correction
+        if self.coupling is None:
+            return COUPLING if can_couple else 0
+        if not isinstance(self.coupling, numbers.Integral) or self.coupling < 0:
+            raise ValueError(f"coupling={self.coupling!r}: give a whole number of steps, 0 for none.")
+        if self.coupling and not can_couple:
+            raise ValueError(f"coupling={self.coupling} needs KernelHash and error_correction=True: use coupling=0.")
+        return int(self.coupling)
+
+    def _choose_rows(self, relation: Relation, coupling: int, rng: np.random.Generator) -> NDArray[np.int64] | None:
+        """Return the points over whose pairs bits are learned, None for all."""
+        by_labels = isinstance(relation, SameClass | SharedClass)
+        cut_points = self.cut_points
+        if cut_points is None:
+            cut_points = CUT_POINTS if by_labels and coupling else relation.n_points
+        if cut_points < 2:
+            raise ValueError(f"cut_points={cut_points}: pairs need at least 2 points.")
+        if cut_points >= relation.n_points:
+            return None
+        if not by_labels or not self.error_correction:
+            raise ValueError(
+                f"cut_points={cut_points} needs labels and error_correction=True: use None for all points."
+            )
+        return np.sort(rng.choice(relation.n_points, cut_points, replace=False))
+
+    def _code_so_far(
+        self, n_bits: int, members: NDArray[np.int64], rows: NDArray[np.int64] | None, hash_function: HashFunction
+    ) -> GrowingCode:
+        if n_bits and not self.error_correction:
+            return GrowingCode.from_packed(self.codes_, n_bits).take(members)
+        code = GrowingCode(len(members) if rows is None else len(rows))
+        for bit in range(n_bits):
+            code.append(sides(hash_function.training_margins(bit)))
+        return code
+
     def _keep(self, learned: "_Learned", loop: BitLoop, X: NDArray[Any], y: Any, members: NDArray[np.int64]) -> None:
         """Take over what the loop learned, finished or interrupted."""
         self._seed, self.proximity_, self.hash_function_, self.history_ = learned
         self.n_bits_ = len(self.history_)
         self.alpha_ = self.history_[-1].alpha
         self.radius_ = max(0, math.floor(self.alpha_ / 2))
-        codes = np.empty((len(X), -(-self.n_bits_ // 8)), np.uint8)
-        codes[members] = pack(unpack(loop.code.packed(), self.n_bits_))
-        others = np.setdiff1d(np.arange(len(X)), members)
-        if len(others):
-            codes[others] = pack(self.hash_function_.scores(X[others], self.n_bits_) >= 0)
-        self.codes_ = codes
+        self.codes_ = pack(self.hash_function_.scores(X, self.n_bits_) >= 0)
+        if not self.error_correction:
+            self.codes_[members] = pack(unpack(loop.code.packed(), self.n_bits_))
         self._training_data = (X, y)
 
     def scores(self, X: ArrayLike, n_bits: int | None = None) -> NDArray[np.float64]:

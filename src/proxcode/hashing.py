@@ -4,28 +4,33 @@ A hash function is a bank of binary classifiers over the same points, one per bi
 
 1. `begin(X)` prepares what all bits share,
 2. `learn(side)` trains the next bit's classifier and returns its margins on the training points,
-3. `finish()` forgets the training points,
-4. `scores(X)` gives the margins of new points, one column per bit; a bit is 1 where its margin is >= 0.
+3. `climb(graph)`, where it can, raises b'Wb of that bit as hashed,
+4. `finish()` forgets the training points,
+5. `scores(X)` gives the margins of new points, one column per bit; a bit is 1 where its margin is >= 0.
 """
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.optimize import minimize
 from scipy.spatial.distance import pdist
 from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.dummy import DummyClassifier
 
 from proxcode._blocks import map_blocks, one_blas_thread
+from proxcode.cut import SignedGraph
 from proxcode.cut.graph import Side
+from proxcode.cut.initial import sides
 
 Matrix = NDArray[Any]
+Vector = NDArray[np.float64]
 
-JITTER = 1e-6  # of the mean diagonal, about the rounding of products in single precision
+JITTER = 1e-4  # on the unit diagonal of the kernel between landmarks: above the rounding of single precision
+MAX_LEVERAGE = 0.95  # a point that explains itself alone says nothing of new ones
 SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
 
 
@@ -36,17 +41,45 @@ class HashFunction(ABC, BaseEstimator):
     ----------
     n_bits_ : int
         Bits learned so far.
+    climbs : bool
+        Whether `climb` is there.
     """
 
     n_bits_: int
+    climbs = False
 
     @abstractmethod
-    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
-        """Prepare to learn bits of the points X; a bank that has bits already keeps them."""
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: NDArray[np.float64] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Prepare to learn bits of the points X; a bank that has bits already keeps them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        rng : Generator
+        labels : ndarray of shape (n, n_labels), default=None
+            +1 or -1: bits may be restricted to what tells these labels apart.
+        rows : ndarray of int, default=None
+            The points that sides and margins are given for; None is all.
+        """
 
     @abstractmethod
-    def learn(self, side: Side) -> NDArray[np.float64]:
+    def learn(self, side: Side) -> Vector:
         """Learn the next bit from its side, -1 or +1, of each point; return the margins of these points."""
+
+    def climb(self, graph: SignedGraph, steps: int) -> Vector:
+        """Raise b'Wb of the last bit as hashed, in so many steps; return its margins."""
+        raise NotImplementedError(f"{type(self).__name__} cannot climb: use coupling=0.")
+
+    @abstractmethod
+    def training_margins(self, bit: int) -> Vector:
+        """Return what `learn` or `climb` returned for a bit."""
 
     @abstractmethod
     def truncate(self, n_bits: int) -> None:
@@ -57,27 +90,30 @@ class HashFunction(ABC, BaseEstimator):
         """Forget the training points."""
 
     @abstractmethod
-    def scores(self, X: Matrix, n_bits: int) -> NDArray[np.float64]:
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits, shape (n, n_bits)."""
 
 
 class KernelHash(HashFunction):
-    """Kernel ridge regression on landmarks (Nystroem): one factorisation for all bits, one solve per bit.
+    """Kernel ridge regression on landmarks (Nystroem): one factorisation for all bits, one product per bit.
 
-    With k(x) the RBF kernel between x and m landmarks, a bit is the sign of w'k(x) + c, where w and c minimise
+    With k(x) the RBF kernel between x and m landmarks, a bit is the sign of w'k(x) + c. Fitted to a side b, w and c
+    minimise
 
         sum_i (b_i - w'k(x_i) - c)^2 + ridge n w'Kw,
 
-    K being the kernel between the landmarks. Kernel values are kept for all training points while bits are learned:
-    n x m numbers of X's own precision.
+    K being the kernel between the landmarks. The work is done in a basis of functions psi in which this problem is the
+    identity; n x m numbers of single precision are kept while bits are learned. Where labels are given, the basis is
+    that of the fitted label scores, at each training point as if fitted without it (leave-one-out, in closed form), so
+    that bits are learned from what new points will show: n x n_labels numbers.
 
     Parameters
     ----------
-    n_landmarks : int, default=1000
-        Training points drawn as landmarks; all of them where there are fewer.
+    n_landmarks : int, default=None
+        Training points drawn as landmarks. None is a twentieth of the points, 1,000 to 6,000.
     gamma : float, default=None
         k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between landmarks.
-    ridge : float, default=1e-4
+    ridge : float, default=1e-5
         Strength of the penalty.
 
     Attributes
@@ -89,88 +125,181 @@ class KernelHash(HashFunction):
     gamma_ : float
     coef_ : ndarray of shape (n_bits, m)
     intercept_ : ndarray of shape (n_bits,)
+    directions_ : ndarray of shape (n_bits, r + 1)
+        The bits in the basis, their offsets last.
     """
 
-    def __init__(self, n_landmarks: int = 1000, gamma: float | None = None, ridge: float = 1e-4) -> None:
+    climbs = True
+
+    def __init__(self, n_landmarks: int | None = None, gamma: float | None = None, ridge: float = 1e-5) -> None:
         self.n_landmarks = n_landmarks
         self.gamma = gamma
         self.ridge = ridge
 
-    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
-        """Draw the landmarks, compute the kernel and factorise the normal equations."""
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: NDArray[np.float64] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Draw the landmarks, compute the basis."""
         with one_blas_thread:
             if not hasattr(self, "landmarks_"):
                 self._choose_landmarks(X, rng)
-            gram = self._compute_kernel(X)
-            centred = gram - len(X) * np.outer(self._mean, self._mean)
-            penalty = self._centred_kernel(self.landmarks_).astype(np.float64)
-            self._factor = _factorise(centred + self.ridge * len(X) * penalty)
+            basis = self._compute_basis(X)
+            if labels is not None and 2 * labels.shape[1] <= basis.shape[1]:
+                basis = self._label_basis(basis, labels)
+            self._basis = basis if rows is None else basis[rows]
+            if not hasattr(self, "directions_"):
+                self.directions_ = np.empty((0, basis.shape[1] + 1))
+                self.n_bits_ = 0
+            self._normal = self._normal_equations(len(X))
 
     def _choose_landmarks(self, X: Matrix, rng: np.random.Generator) -> None:
-        if self.n_landmarks < 1:
+        n_landmarks = min(6000, max(1000, len(X) // 20)) if self.n_landmarks is None else self.n_landmarks
+        if n_landmarks < 1:
             raise ValueError(f"n_landmarks={self.n_landmarks}: give at least 1.")
         if self.gamma is not None and not self.gamma > 0:
             raise ValueError(f"gamma={self.gamma}: give a number above 0, or None to have it found.")
-        if not self.ridge >= 0:
-            raise ValueError(f"ridge={self.ridge}: give a number of at least 0.")
-        chosen = X[np.sort(rng.choice(len(X), min(self.n_landmarks, len(X)), replace=False))]
+        if not self.ridge > 0:
+            raise ValueError(f"ridge={self.ridge}: give a number above 0.")
+        chosen = X[np.sort(rng.choice(len(X), min(n_landmarks, len(X)), replace=False))]
         self.center_ = chosen.mean(axis=0)
         self.landmarks_ = chosen - self.center_
         self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
-        self.coef_ = np.empty((0, len(self.landmarks_)))
-        self.intercept_ = np.empty(0)
-        self.n_bits_ = 0
 
-    def _compute_kernel(self, X: Matrix) -> NDArray[np.float64]:
-        """Keep the kernel of the training points and its mean; return its Gram matrix."""
+    def _compute_basis(self, X: Matrix) -> NDArray[np.float32]:
+        """Return psi at the training points, psi = U^-T (R^-T k - mean), and keep R, U and the mean.
+
+        R'R = K makes features of unit kernel, U'U = their covariance plus ridge makes the regression the identity.
+        """
         n, m = len(X), len(self.landmarks_)
-        self._kernel = np.empty((n, m), X.dtype)
+        kernel = self._centred_kernel(self.landmarks_).astype(np.float64)
+        self._root = cholesky(kernel + JITTER * np.eye(m))
+        root = self._root.astype(np.float32)
+        basis = np.empty((n, m), np.float32)
         gram, sums = np.zeros((m, m)), np.zeros(m)
 
-        def fill(rows: slice) -> tuple[Matrix, Matrix]:
-            self._kernel[rows] = block = self._kernel_to(X[rows])
+        def fill(rows: slice) -> tuple[Matrix, Vector]:
+            values = self._kernel_to(X[rows]).astype(np.float32, copy=False)
+            basis[rows] = block = solve_triangular(root, values.T, trans=1, overwrite_b=True, check_finite=False).T
             return block.T @ block, block.sum(axis=0, dtype=np.float64)
 
         for _, (block_gram, block_sums) in map_blocks(fill, n):
             gram += block_gram
             sums += block_sums
         self._mean = sums / n
-        return gram
+        self._upper = cholesky(gram - n * np.outer(self._mean, self._mean) + self.ridge * n * np.eye(m))
+        upper, mean = self._upper.astype(np.float32), self._mean.astype(np.float32)
 
-    def learn(self, side: Side) -> NDArray[np.float64]:
-        """Solve for the next bit."""
-        n = len(side)
-        b = side.astype(self._kernel.dtype)
-        b_mean = float(b.mean(dtype=np.float64))
-        moment = -n * b_mean * self._mean
-        for _, product in map_blocks(lambda rows: b[rows] @ self._kernel[rows], n):
-            moment += product
+        def whiten(rows: slice) -> None:
+            centred = (basis[rows] - mean).T
+            basis[rows] = solve_triangular(upper, centred, trans=1, overwrite_b=True, check_finite=False).T
+
+        for _ in map_blocks(whiten, n):
+            pass
+        self._to_psi: Matrix | None = None
+        return basis
+
+    def _label_basis(self, basis: NDArray[np.float32], labels: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Return the label scores at the training points, each as if fitted without its point."""
+        n = len(basis)
+        centred = labels - labels.mean(axis=0)
+        self._to_psi = np.zeros((basis.shape[1], labels.shape[1]))
+        for _, product in map_blocks(lambda rows: basis[rows].T @ centred[rows].astype(np.float32), n):
+            self._to_psi += product
+        coefficients = self._to_psi.astype(np.float32)
+        scores = np.empty((n, labels.shape[1]), np.float32)
+
+        def leave_one_out(rows: slice) -> Matrix:
+            leverage = np.minimum((basis[rows] ** 2).sum(axis=1) + 1 / n, MAX_LEVERAGE)
+            residual = centred[rows] - basis[rows] @ coefficients
+            return centred[rows] - residual / (1 - leverage)[:, None]
+
+        for rows, block in map_blocks(leave_one_out, n):
+            scores[rows] = block
+        return scores
+
+    def _normal_equations(self, n: int) -> Any:
+        """Return the Cholesky factor of the regression of a side on the basis."""
+        r = self._basis.shape[1]
+        if self._to_psi is None:  # the basis was made for it
+            return cho_factor(np.eye(r) * (len(self._basis) / n))
+        centred = (self._basis - self._basis.mean(axis=0)).astype(np.float64)
+        gram = centred.T @ centred
+        return cho_factor(gram + (1e-6 * np.trace(gram) / r + np.finfo(float).tiny) * np.eye(r))
+
+    def learn(self, side: Side) -> Vector:
+        """Fit the next bit to a side."""
+        offset = float(side.mean())
         with one_blas_thread:
-            coef = cho_solve(self._factor, moment)
-            self.intercept_ = np.append(self.intercept_, b_mean - coef @ self._mean)
-        self.coef_ = np.vstack([self.coef_, coef])
+            direction = cho_solve(self._normal, self._moments(side - offset))
+        self.directions_ = np.vstack([self.directions_, np.append(direction, offset)])
         self.n_bits_ += 1
-        return self._margins(lambda rows: self._kernel[rows], n, slice(self.n_bits_ - 1, self.n_bits_))[:, 0]
+        return self.training_margins(self.n_bits_ - 1)
+
+    def climb(self, graph: SignedGraph, steps: int) -> Vector:
+        """Raise t'Wt of the soft bit t = tanh(margins) by L-BFGS; keep it where b'Wb of the hard bit has risen too."""
+        margins = self.training_margins(self.n_bits_ - 1)
+        fitted = self.directions_[-1]
+        start = fitted / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
+        unit = max(abs(graph.value(sides(margins))), np.finfo(float).tiny)
+
+        def loss_and_slope(direction: Vector) -> tuple[float, Vector]:
+            soft = np.tanh(self._margins_along(direction))
+            field = graph.matvec(soft)
+            slope = 2.0 * field * (1.0 - soft * soft)
+            return -float(soft @ field) / unit, -np.append(self._moments(slope), slope.sum()) / unit
+
+        climbed = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+        if graph.value(sides(self._margins_along(climbed))) > graph.value(sides(margins)):
+            self.directions_[-1] = climbed
+        return self.training_margins(self.n_bits_ - 1)
+
+    def training_margins(self, bit: int) -> Vector:
+        """Return the margins of a bit at the training points."""
+        return self._margins_along(self.directions_[bit])
+
+    def _margins_along(self, direction: Vector) -> Vector:
+        coefficients = direction[:-1].astype(np.float32)
+        margins = np.empty(len(self._basis))
+        for rows, product in map_blocks(lambda rows: self._basis[rows] @ coefficients, len(margins)):
+            margins[rows] = product
+        return margins + direction[-1]
+
+    def _moments(self, values: Matrix) -> Vector:
+        """Sum of psi times a value over the points."""
+        single = values.astype(np.float32)
+        moments = np.zeros(self._basis.shape[1])
+        for _, product in map_blocks(lambda rows: single[rows] @ self._basis[rows], len(single)):
+            moments += product
+        return moments
 
     def truncate(self, n_bits: int) -> None:
-        """Drop the coefficients of later bits."""
-        self.coef_, self.intercept_ = self.coef_[:n_bits], self.intercept_[:n_bits]
+        """Drop later bits."""
+        self.directions_ = self.directions_[:n_bits]
         self.n_bits_ = n_bits
 
     def finish(self) -> None:
-        """Drop the kernel of the training points."""
-        del self._kernel, self._mean, self._factor
+        """Turn directions into coefficients of the kernel, drop the basis."""
+        with one_blas_thread:
+            directions = self.directions_[:, :-1].T
+            along_psi = directions if self._to_psi is None else self._to_psi @ directions
+            along_features = solve_triangular(self._upper, along_psi)
+            self.coef_ = np.ascontiguousarray(solve_triangular(self._root, along_features).T)
+            self.intercept_ = self.directions_[:, -1] - self._mean @ along_features
+        del self._basis, self._normal, self._root, self._upper, self._mean, self._to_psi
 
-    def scores(self, X: Matrix, n_bits: int) -> NDArray[np.float64]:
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits."""
-        return self._margins(lambda rows: self._kernel_to(X[rows]), len(X), slice(0, n_bits))
-
-    def _margins(self, kernel: Callable[[slice], Matrix], n: int, bits: slice) -> NDArray[np.float64]:
-        coef, intercept = self.coef_[bits], self.intercept_[bits]
-        margins = np.empty((n, len(coef)))
-        # In double precision: learn() and scores() sum in different order, and must agree on the sign.
-        for rows, product in map_blocks(lambda rows: kernel(rows).astype(np.float64, copy=False) @ coef.T, n):
-            margins[rows] = product + intercept
+        coef, intercept = self.coef_[:n_bits].T, self.intercept_[:n_bits]
+        margins = np.empty((len(X), n_bits))
+        for rows, kernel in map_blocks(
+            lambda rows: self._kernel_to(X[rows]).astype(np.float64, copy=False) @ coef, len(X)
+        ):
+            margins[rows] = kernel + intercept
         return margins
 
     def _kernel_to(self, X: Matrix) -> Matrix:
@@ -185,24 +314,9 @@ class KernelHash(HashFunction):
         return np.exp(kernel, out=kernel)
 
 
-def _factorise(normal: NDArray[np.float64]) -> Any:
-    """Return the Cholesky factor, with a jitter on the diagonal that grows until it exists.
-
-    Many like landmarks leave the matrix singular, and products in single precision a little indefinite.
-    """
-    diagonal = np.diag_indices(len(normal))
-    jitter = JITTER * float(np.trace(normal)) / len(normal) + np.finfo(float).tiny
-    while True:
-        normal[diagonal] += jitter
-        try:
-            return cho_factor(normal)
-        except np.linalg.LinAlgError:
-            jitter *= 10
-
-
 def _default_gamma(points: Matrix) -> float:
     """Return 1 over the median squared distance between different points, 1 where all are equal."""
-    squares = pdist(points, "sqeuclidean")
+    squares = pdist(points[:1000], "sqeuclidean")
     squares = squares[squares > 0]
     if len(squares) == 0:
         return 1.0
@@ -231,8 +345,16 @@ class ClassifierHash(HashFunction):
         self.classifier = classifier
         self.max_samples = max_samples
 
-    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: NDArray[np.float64] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
         """Draw the training points."""
+        X = X if rows is None else X[rows]
         if self.classifier is None:
             raise ValueError("ClassifierHash has no classifier: give one, e.g. ClassifierHash(LogisticRegression()).")
         if not hasattr(self, "classifiers_"):
@@ -246,14 +368,18 @@ class ClassifierHash(HashFunction):
                 self._rows = np.sort(rng.choice(len(X), self.max_samples, replace=False))
         self._seed = int(rng.integers(2**31))
 
-    def learn(self, side: Side) -> NDArray[np.float64]:
+    def learn(self, side: Side) -> Vector:
         """Train the classifier of the next bit."""
         target = side[self._rows]
         constant = len(np.unique(target)) == 1
         classifier = DummyClassifier(strategy="most_frequent") if constant else self._new_classifier()
         self.classifiers_.append(classifier.fit(self._X[self._rows], target))
         self.n_bits_ += 1
-        return _margins_of(self.classifiers_[-1], self._X)
+        return self.training_margins(self.n_bits_ - 1)
+
+    def training_margins(self, bit: int) -> Vector:
+        """Return the margins of a bit at the training points."""
+        return _margins_of(self.classifiers_[bit], self._X)
 
     def _new_classifier(self) -> Any:
         classifier = clone(self.classifier)
@@ -270,12 +396,12 @@ class ClassifierHash(HashFunction):
         """Drop the training points."""
         del self._X, self._rows, self._seed
 
-    def scores(self, X: Matrix, n_bits: int) -> NDArray[np.float64]:
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits."""
         return np.column_stack([_margins_of(classifier, X) for classifier in self.classifiers_[:n_bits]])
 
 
-def _margins_of(classifier: Any, X: Matrix) -> NDArray[np.float64]:
+def _margins_of(classifier: Any, X: Matrix) -> Vector:
     """Signed margins: the decision function, else the probability of +1 less a half, else the prediction."""
     if len(classifier.classes_) == 1:
         return np.full(len(X), float(classifier.classes_[0]))
@@ -313,9 +439,16 @@ class SVMHash(ClassifierHash):
 
         return SVC(C=self.C, gamma=self.gamma)
 
-    def begin(self, X: Matrix, rng: np.random.Generator) -> None:
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: NDArray[np.float64] | None = None,
+        rows: NDArray[np.int64] | None = None,
+    ) -> None:
         """Draw the training points."""
-        super().begin(X, rng)
+        super().begin(X, rng, labels=labels, rows=rows)
         if len(self._rows) > SVM_COMFORT:
             warnings.warn(
                 f"SVMHash on {len(self._rows):,} points takes very long: SVMHash(max_samples={SVM_COMFORT}) trains on "

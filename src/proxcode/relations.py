@@ -132,6 +132,14 @@ class Relation(ABC):
     def units(self, code: GrowingCode) -> "Units | ListedUnits":
         """Group the points of a code into units of equal rows of W."""
 
+    def label_matrix(self) -> NDArray[np.float64] | None:
+        """Return +1 for each label that a point has and -1 for the others, or None where nearness is not by labels."""
+        return None
+
+    def take(self, points: Index) -> "Relation":
+        """Return the relation between some of the points."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restricted to some of its points.")
+
 
 class SameClass(Relation):
     """Near where the classes are equal; classes are the integers 0, 1, ..."""
@@ -139,6 +147,14 @@ class SameClass(Relation):
     def __init__(self, classes: Index) -> None:
         self.classes = classes
         self.n_points = len(classes)
+
+    def label_matrix(self) -> NDArray[np.float64]:
+        labels = np.full((self.n_points, int(self.classes.max()) + 1), -1.0)
+        labels[np.arange(self.n_points), self.classes] = 1.0
+        return labels
+
+    def take(self, points: Index) -> "SameClass":
+        return SameClass(self.classes[points])
 
     def units(self, code: GrowingCode) -> "Units":
         words, keys, unit_of, size = _group(code.words, self.classes[None])
@@ -153,6 +169,13 @@ class SharedClass(Relation):
     def __init__(self, masks: Words) -> None:
         self.masks = masks
         self.n_points = masks.shape[1]
+
+    def label_matrix(self) -> NDArray[np.float64]:
+        bits = np.unpackbits(np.ascontiguousarray(self.masks.T).view(np.uint8), axis=1, bitorder="little")
+        return np.where(bits[:, bits.any(axis=0)], 1.0, -1.0)
+
+    def take(self, points: Index) -> "SharedClass":
+        return SharedClass(np.ascontiguousarray(self.masks[:, points]))
 
     def units(self, code: GrowingCode) -> "Units":
         words, masks, unit_of, size = _group(code.words, self.masks)

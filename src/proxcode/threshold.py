@@ -6,10 +6,11 @@ histograms, near[h] and far[h]: how many near and far pairs lie at distance h = 
 """
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
@@ -40,11 +41,18 @@ def loss(near: Counts, far: Counts) -> float:
     return float((near_errors + far_errors).min() / (near.sum() + far.sum()))
 
 
-def logistic_loss(near: Counts, far: Counts, beta: float) -> float:
-    """Mean of ln(1 + exp(-y (B - beta))) over all pairs (Eq. 8)."""
-    gamma = inner_products(len(near) - 1) - beta
+def logistic_loss(near: Counts, far: Counts, beta: float, scale: float = 1.0) -> float:
+    """Mean of ln(1 + exp(-y scale (B - beta))) over all pairs (Eq. 8, where scale is 1)."""
+    gamma = scale * (inner_products(len(near) - 1) - beta)
     total = near @ np.logaddexp(0.0, -gamma) + far @ np.logaddexp(0.0, gamma)
     return float(total / (near.sum() + far.sum()))
+
+
+class Line(NamedTuple):
+    """Where the logistic loss puts near and far: l(y scale (B - beta))."""
+
+    beta: float
+    scale: float
 
 
 class Threshold(ABC, BaseEstimator):
@@ -53,6 +61,10 @@ class Threshold(ABC, BaseEstimator):
     @abstractmethod
     def beta(self, near: Counts, far: Counts) -> float:
         """Return beta for histograms over h = 0..k."""
+
+    def line(self, near: Counts, far: Counts) -> Line:
+        """Return beta and the scale of the loss, which is 1 in the paper."""
+        return Line(self.beta(near, far), 1.0)
 
 
 class EqualErrorThreshold(Threshold):
@@ -97,3 +109,44 @@ class LogisticThreshold(Threshold):
         # Beyond the extreme products every pair pulls one way but for a factor exp(distance).
         reach = abs(float(np.log(near.sum()) - np.log(far.sum()))) + 1.0
         return float(brentq(slope, product.min() - reach, product.max() + reach, xtol=1e-12))
+
+
+class CalibratedThreshold(Threshold):
+    """Logistic regression of near against far on the inner product: the loss is minimised in beta and in its scale.
+
+    At scale 1, the paper's, a pair two bits on the wrong side of the threshold weighs some fifty times one two bits on
+    the right side. That is right for a code that separates its pairs; where distances overlap by many bits, the weights
+    hang on a few pairs at the threshold and further bits spoil what was there. The fitted scale is the one at which the
+    loss is the likelihood of the pairs; it falls about as 1 / sqrt(k) for codes of k noisy bits.
+
+    Parameters
+    ----------
+    max_scale : float, default=0.5
+        Upper bound of the scale, in force while a code is short or perfect.
+    """
+
+    def __init__(self, max_scale: float = 0.5) -> None:
+        self.max_scale = max_scale
+
+    def beta(self, near: Counts, far: Counts) -> float:
+        """Return the fitted beta."""
+        return self.line(near, far).beta
+
+    def line(self, near: Counts, far: Counts) -> Line:
+        """Fit scale (B - beta) = scale B - offset, in which the loss is convex."""
+        if not self.max_scale > 0:
+            raise ValueError(f"max_scale={self.max_scale}: give a number above 0.")
+        product = inner_products(len(near) - 1)
+        n_pairs = near.sum() + far.sum()
+
+        def loss_and_slope(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            z = parameters[0] * product - parameters[1]
+            pull = (far * expit(z) - near * expit(-z)) / n_pairs
+            value = (near @ np.logaddexp(0.0, -z) + far @ np.logaddexp(0.0, z)) / n_pairs
+            return float(value), np.array([pull @ product, -pull.sum()])
+
+        start = np.array([self.max_scale, float(np.log(far.sum()) - np.log(near.sum()))])
+        bounds = [(1e-3 * self.max_scale, self.max_scale), (None, None)]
+        options = {"ftol": 1e-14, "gtol": 1e-10, "maxiter": 1000}
+        scale, offset = minimize(loss_and_slope, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
+        return Line(float(offset / scale), float(scale))

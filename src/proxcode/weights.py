@@ -1,6 +1,7 @@
 """Step II: what joining or cutting a pair is worth at this bit.
 
-With gamma = B - beta, the margin of a pair before the new bit, the bit moves the pair's loss to l(y (gamma + b_i b_j)).
+With gamma = B - beta, the margin of a pair before the new bit, the bit moves the pair's loss to l(y (gamma + b_i b_j)),
+or l(y scale (gamma + b_i b_j)) where the threshold rule finds a scale.
 A pair enters only through y and its Hamming distance h, so W is two tables over h = 0..k: `near[h] > 0` attracts,
 `far[h] < 0` repels.
 """
@@ -20,14 +21,14 @@ Table = NDArray[np.float64]
 class Weights(ABC, BaseEstimator):
     """A rule that turns margins into the two tables of W."""
 
-    def tables(self, beta: float, n_bits: int) -> tuple[Table, Table]:
+    def tables(self, beta: float, n_bits: int, scale: float = 1.0) -> tuple[Table, Table]:
         """Return the weights of near and of far pairs at Hamming distance h = 0..n_bits."""
         gamma = inner_products(n_bits) - beta
-        return self.weight(gamma), -self.weight(-gamma)
+        return self.weight(gamma, scale), -self.weight(-gamma, scale)
 
     @abstractmethod
-    def weight(self, z: Table) -> Table:
-        """Return the size of the weight of a pair with margin z = y gamma."""
+    def weight(self, z: Table, scale: float) -> Table:
+        """Return the size of the weight of a pair with margin z = y gamma, up to a factor that depends on scale."""
 
 
 class GradientWeights(Weights):
@@ -40,9 +41,9 @@ class GradientWeights(Weights):
     (array([0.5]), array([-0.5]))
     """
 
-    def weight(self, z: Table) -> Table:
-        """Return -l'(z)."""
-        return expit(-z)
+    def weight(self, z: Table, scale: float) -> Table:
+        """Return -l'(scale z)."""
+        return expit(-scale * z)
 
 
 class DifferenceWeights(Weights):
@@ -58,6 +59,6 @@ class DifferenceWeights(Weights):
     (array([0.5]), array([-0.5]))
     """
 
-    def weight(self, z: Table) -> Table:
-        """Return [l(z - 1) - l(z + 1)] / 2."""
-        return 0.5 * (np.logaddexp(0.0, 1.0 - z) - np.logaddexp(0.0, -1.0 - z))
+    def weight(self, z: Table, scale: float) -> Table:
+        """Return [l(scale (z - 1)) - l(scale (z + 1))] / (2 scale)."""
+        return 0.5 * (np.logaddexp(0.0, scale * (1.0 - z)) - np.logaddexp(0.0, scale * (-1.0 - z))) / scale
