@@ -102,10 +102,10 @@ class KernelHash(HashFunction):
 
         sum_i (b_i - w'k(x_i) - c)^2 + ridge n w'Kw,
 
-    K being the kernel between the landmarks. The work is done in a basis of functions psi in which this problem is the
-    identity; n x m numbers of single precision are kept while bits are learned. Where labels are given, the basis is
-    that of the fitted label scores, at each training point as if fitted without it (leave-one-out, in closed form), so
-    that bits are learned from what new points will show: n x n_labels numbers.
+    K being the kernel between the landmarks (plus 1e-4 on its diagonal). The work is done in a basis of functions psi in
+    which this problem is the identity; n x m numbers of X's own precision are kept while bits are learned. Where labels
+    are given, the basis is that of the fitted label scores, at each training point as if fitted without it
+    (leave-one-out, in closed form), so that bits are learned from what new points will show: n x n_labels numbers.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class KernelHash(HashFunction):
         self.landmarks_ = chosen - self.center_
         self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
 
-    def _compute_basis(self, X: Matrix) -> NDArray[np.float32]:
+    def _compute_basis(self, X: Matrix) -> Matrix:
         """Return psi at the training points, psi = U^-T (R^-T k - mean), and keep R, U and the mean.
 
         R'R = K makes features of unit kernel, U'U = their covariance plus ridge makes the regression the identity.
@@ -178,13 +178,14 @@ class KernelHash(HashFunction):
         n, m = len(X), len(self.landmarks_)
         kernel = self._centred_kernel(self.landmarks_).astype(np.float64)
         self._root = cholesky(kernel + JITTER * np.eye(m))
-        root = self._root.astype(np.float32)
-        basis = np.empty((n, m), np.float32)
+        root = self._root.astype(X.dtype)
+        basis = np.empty((n, m), X.dtype)
         gram, sums = np.zeros((m, m)), np.zeros(m)
 
         def fill(rows: slice) -> tuple[Matrix, Vector]:
-            values = self._kernel_to(X[rows]).astype(np.float32, copy=False)
-            basis[rows] = block = solve_triangular(root, values.T, trans=1, overwrite_b=True, check_finite=False).T
+            basis[rows] = block = solve_triangular(
+                root, self._kernel_to(X[rows]).T, trans=1, overwrite_b=True, check_finite=False
+            ).T
             return block.T @ block, block.sum(axis=0, dtype=np.float64)
 
         for _, (block_gram, block_sums) in map_blocks(fill, n):
@@ -192,7 +193,7 @@ class KernelHash(HashFunction):
             sums += block_sums
         self._mean = sums / n
         self._upper = cholesky(gram - n * np.outer(self._mean, self._mean) + self.ridge * n * np.eye(m))
-        upper, mean = self._upper.astype(np.float32), self._mean.astype(np.float32)
+        upper, mean = self._upper.astype(X.dtype), self._mean.astype(X.dtype)
 
         def whiten(rows: slice) -> None:
             centred = (basis[rows] - mean).T
@@ -203,15 +204,15 @@ class KernelHash(HashFunction):
         self._to_psi: Matrix | None = None
         return basis
 
-    def _label_basis(self, basis: NDArray[np.float32], labels: NDArray[np.float64]) -> NDArray[np.float32]:
+    def _label_basis(self, basis: Matrix, labels: NDArray[np.float64]) -> Matrix:
         """Return the label scores at the training points, each as if fitted without its point."""
         n = len(basis)
         centred = labels - labels.mean(axis=0)
         self._to_psi = np.zeros((basis.shape[1], labels.shape[1]))
-        for _, product in map_blocks(lambda rows: basis[rows].T @ centred[rows].astype(np.float32), n):
+        for _, product in map_blocks(lambda rows: basis[rows].T @ centred[rows].astype(basis.dtype), n):
             self._to_psi += product
-        coefficients = self._to_psi.astype(np.float32)
-        scores = np.empty((n, labels.shape[1]), np.float32)
+        coefficients = self._to_psi.astype(basis.dtype)
+        scores = np.empty((n, labels.shape[1]), basis.dtype)
 
         def leave_one_out(rows: slice) -> Matrix:
             leverage = np.minimum((basis[rows] ** 2).sum(axis=1) + 1 / n, MAX_LEVERAGE)
@@ -263,7 +264,7 @@ class KernelHash(HashFunction):
         return self._margins_along(self.directions_[bit])
 
     def _margins_along(self, direction: Vector) -> Vector:
-        coefficients = direction[:-1].astype(np.float32)
+        coefficients = direction[:-1].astype(self._basis.dtype)
         margins = np.empty(len(self._basis))
         for rows, product in map_blocks(lambda rows: self._basis[rows] @ coefficients, len(margins)):
             margins[rows] = product
@@ -271,9 +272,9 @@ class KernelHash(HashFunction):
 
     def _moments(self, values: Matrix) -> Vector:
         """Sum of psi times a value over the points."""
-        single = values.astype(np.float32)
+        values = values.astype(self._basis.dtype)
         moments = np.zeros(self._basis.shape[1])
-        for _, product in map_blocks(lambda rows: single[rows] @ self._basis[rows], len(single)):
+        for _, product in map_blocks(lambda rows: values[rows] @ self._basis[rows], len(values)):
             moments += product
         return moments
 

@@ -27,7 +27,7 @@ class Weights(ABC, BaseEstimator):
         return self.weight(gamma, scale), -self.weight(-gamma, scale)
 
     @abstractmethod
-    def weight(self, z: Table, scale: float) -> Table:
+    def weight(self, z: Table, scale: float = 1.0) -> Table:
         """Return the size of the weight of a pair with margin z = y gamma, up to a factor that depends on scale."""
 
 
@@ -41,7 +41,7 @@ class GradientWeights(Weights):
     (array([0.5]), array([-0.5]))
     """
 
-    def weight(self, z: Table, scale: float) -> Table:
+    def weight(self, z: Table, scale: float = 1.0) -> Table:
         """Return -l'(scale z)."""
         return expit(-scale * z)
 
@@ -59,6 +59,6 @@ class DifferenceWeights(Weights):
     (array([0.5]), array([-0.5]))
     """
 
-    def weight(self, z: Table, scale: float) -> Table:
+    def weight(self, z: Table, scale: float = 1.0) -> Table:
         """Return [l(scale (z - 1)) - l(scale (z + 1))] / (2 scale)."""
         return 0.5 * (np.logaddexp(0.0, scale * (1.0 - z)) - np.logaddexp(0.0, scale * (-1.0 - z))) / scale
