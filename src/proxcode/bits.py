@@ -16,13 +16,15 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from proxcode.cut import Cut, SignedGraph
-from proxcode.cut.graph import Side, Vector
 from proxcode.cut.initial import sides
 from proxcode.hamming import GrowingCode
-from proxcode.hashing import HashFunction
+from proxcode.hashing import HashFunction, Part
 from proxcode.relations import Relation
 from proxcode.threshold import Threshold, logistic_loss, loss
-from proxcode.weights import Weights
+from proxcode.weights import Table, Weights
+
+CLIMB_POINTS = 10_000  # over which the slope of the climb is summed
+MAX_CUTS, CUTS_POINTS = 4, 40_000  # cuts tried for each bit, points cut in all
 
 
 @runtime_checkable
@@ -117,9 +119,24 @@ class BitLoop:
                 )
         self.beta, self.scale = self.threshold.line(self.near, self.far)
 
-    def _learn(self, hash_function: HashFunction, graph: SignedGraph, side: Side) -> Vector:
-        margins = hash_function.learn(side)
-        return hash_function.climb(graph, self.coupling) if self.coupling else margins
+    def _most_learnable_cut(self, hash_function: HashFunction, graph: SignedGraph, rng: np.random.Generator) -> Cut:
+        """Of several cuts, as many as are cheap, return the one with the largest b'Wb once hashed."""
+        n_cuts = min(MAX_CUTS, max(1, CUTS_POINTS // graph.n_points))
+        cuts = [self.cut.solve(graph, rng) for _ in range(n_cuts)]
+        if n_cuts == 1:
+            return cuts[0]
+        values = []
+        for cut in cuts:
+            values.append(graph.value(sides(hash_function.learn(cut.side))))
+            hash_function.truncate(self.code.n_bits)
+        return cuts[int(np.argmax(values))]
+
+    def _part(self, tables: tuple[Table, Table], rng: np.random.Generator) -> Part | None:
+        """Return the points over which the hash function climbs, drawn anew for each bit; None is all."""
+        if self.relation.n_points <= CLIMB_POINTS:
+            return None
+        rows = np.sort(rng.choice(self.relation.n_points, CLIMB_POINTS, replace=False))
+        return Part(rows, self.relation.take(rows).units(self.code.take(rows)).graph(*tables))
 
     @property
     def alpha(self) -> float:
@@ -130,9 +147,18 @@ class BitLoop:
         """Learn the next bit."""
         start = perf_counter()
         rng = np.random.default_rng([self.seed, self.code.n_bits])
-        graph = self._units.graph(*self.weights.tables(self.beta, self.code.n_bits, self.scale))
-        cut = self.cut.solve(graph, rng)
-        kept = cut.side if self.hash_function is None else sides(self._learn(self.hash_function, graph, cut.side))
+        tables = self.weights.tables(self.beta, self.code.n_bits, self.scale)
+        graph = self._units.graph(*tables)
+        if self.hash_function is None:
+            cut = self.cut.solve(graph, rng)
+            kept = cut.side
+        elif self.coupling == 0:
+            cut = self.cut.solve(graph, rng)
+            kept = sides(self.hash_function.learn(cut.side))
+        else:
+            cut = self._most_learnable_cut(self.hash_function, graph, rng)
+            self.hash_function.learn(cut.side)
+            kept = sides(self.hash_function.climb(graph, self.coupling, self._part(tables, rng)))
         self.code.append(kept if self.error_correction else cut.side)
         self._count()
         return BitRecord(

@@ -11,7 +11,7 @@ A hash function is a bank of binary classifiers over the same points, one per bi
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,13 @@ Vector = NDArray[np.float64]
 JITTER = 1e-4  # on the unit diagonal of the kernel between landmarks: above the rounding of single precision
 MAX_LEVERAGE = 0.95  # a point that explains itself alone says nothing of new ones
 SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
+
+
+class Part(NamedTuple):
+    """Some of the training points and the graph between them."""
+
+    rows: NDArray[np.int64]
+    graph: SignedGraph
 
 
 class HashFunction(ABC, BaseEstimator):
@@ -73,8 +80,17 @@ class HashFunction(ABC, BaseEstimator):
     def learn(self, side: Side) -> Vector:
         """Learn the next bit from its side, -1 or +1, of each point; return the margins of these points."""
 
-    def climb(self, graph: SignedGraph, steps: int) -> Vector:
-        """Raise b'Wb of the last bit as hashed, in so many steps; return its margins."""
+    def climb(self, graph: SignedGraph, steps: int, part: Part | None = None) -> Vector:
+        """Raise b'Wb of the last bit as hashed, in so many steps; return its margins.
+
+        Parameters
+        ----------
+        graph : SignedGraph
+            The graph over all training points, by which the result is judged.
+        steps : int
+        part : Part, default=None
+            Some of the points, over which the steps are made; None is all.
+        """
         raise NotImplementedError(f"{type(self).__name__} cannot climb: use coupling=0.")
 
     @abstractmethod
@@ -103,8 +119,9 @@ class KernelHash(HashFunction):
         sum_i (b_i - w'k(x_i) - c)^2 + ridge n w'Kw,
 
     K being the kernel between the landmarks (plus 1e-4 on its diagonal). The work is done in a basis of functions psi in
-    which this problem is the identity; n x m numbers of X's own precision are kept while bits are learned. Where labels
-    are given, the basis is that of the fitted label scores, at each training point as if fitted without it
+    which this problem is the identity; n x m numbers of X's own precision are kept while bits are learned.
+
+    Where labels are given, the basis is that of the fitted label scores, at each training point as if fitted without it
     (leave-one-out, in closed form), so that bits are learned from what new points will show: n x n_labels numbers.
 
     Parameters
@@ -236,47 +253,35 @@ class KernelHash(HashFunction):
         """Fit the next bit to a side."""
         offset = float(side.mean())
         with one_blas_thread:
-            direction = cho_solve(self._normal, self._moments(side - offset))
+            direction = cho_solve(self._normal, _moments(self._basis, side - offset))
         self.directions_ = np.vstack([self.directions_, np.append(direction, offset)])
         self.n_bits_ += 1
         return self.training_margins(self.n_bits_ - 1)
 
-    def climb(self, graph: SignedGraph, steps: int) -> Vector:
+    def climb(self, graph: SignedGraph, steps: int, part: Part | None = None) -> Vector:
         """Raise t'Wt of the soft bit t = tanh(margins) by L-BFGS; keep it where b'Wb of the hard bit has risen too."""
         margins = self.training_margins(self.n_bits_ - 1)
-        fitted = self.directions_[-1]
-        start = fitted / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
-        unit = max(abs(graph.value(sides(margins))), np.finfo(float).tiny)
+        value = graph.value(sides(margins))
+        basis, slope_graph = (self._basis, graph) if part is None else (self._basis[part.rows], part.graph)
+        start = self.directions_[-1] / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
+        unit = max(abs(value), np.finfo(float).tiny)
 
         def loss_and_slope(direction: Vector) -> tuple[float, Vector]:
-            soft = np.tanh(self._margins_along(direction))
-            field = graph.matvec(soft)
+            soft = np.tanh(_along(basis, direction))
+            field = slope_graph.matvec(soft)
             slope = 2.0 * field * (1.0 - soft * soft)
-            return -float(soft @ field) / unit, -np.append(self._moments(slope), slope.sum()) / unit
+            return -float(soft @ field) / unit, -np.append(_moments(basis, slope), slope.sum()) / unit
 
         climbed = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
-        if graph.value(sides(self._margins_along(climbed))) > graph.value(sides(margins)):
-            self.directions_[-1] = climbed
-        return self.training_margins(self.n_bits_ - 1)
+        climbed_margins = _along(self._basis, climbed)
+        if graph.value(sides(climbed_margins)) <= value:
+            return margins
+        self.directions_[-1] = climbed
+        return climbed_margins
 
     def training_margins(self, bit: int) -> Vector:
         """Return the margins of a bit at the training points."""
-        return self._margins_along(self.directions_[bit])
-
-    def _margins_along(self, direction: Vector) -> Vector:
-        coefficients = direction[:-1].astype(self._basis.dtype)
-        margins = np.empty(len(self._basis))
-        for rows, product in map_blocks(lambda rows: self._basis[rows] @ coefficients, len(margins)):
-            margins[rows] = product
-        return margins + direction[-1]
-
-    def _moments(self, values: Matrix) -> Vector:
-        """Sum of psi times a value over the points."""
-        values = values.astype(self._basis.dtype)
-        moments = np.zeros(self._basis.shape[1])
-        for _, product in map_blocks(lambda rows: values[rows] @ self._basis[rows], len(values)):
-            moments += product
-        return moments
+        return _along(self._basis, self.directions_[bit])
 
     def truncate(self, n_bits: int) -> None:
         """Drop later bits."""
@@ -313,6 +318,24 @@ class KernelHash(HashFunction):
         kernel -= self.gamma_ * (self.landmarks_ * self.landmarks_).sum(axis=1)
         np.minimum(kernel, 0, out=kernel)
         return np.exp(kernel, out=kernel)
+
+
+def _along(basis: Matrix, direction: Vector) -> Vector:
+    """Margins of a bit given in the basis, its offset last."""
+    coefficients = direction[:-1].astype(basis.dtype)
+    margins = np.empty(len(basis))
+    for rows, product in map_blocks(lambda rows: basis[rows] @ coefficients, len(basis)):
+        margins[rows] = product
+    return margins + direction[-1]
+
+
+def _moments(basis: Matrix, values: Matrix) -> Vector:
+    """Return the sums of the basis functions times a value over the points."""
+    values = values.astype(basis.dtype)
+    moments = np.zeros(basis.shape[1])
+    for _, product in map_blocks(lambda rows: values[rows] @ basis[rows], len(basis)):
+        moments += product
+    return moments
 
 
 def _default_gamma(points: Matrix) -> float:

@@ -136,9 +136,9 @@ class Relation(ABC):
         """Return +1 for each label that a point has and -1 for the others, or None where nearness is not by labels."""
         return None
 
+    @abstractmethod
     def take(self, points: Index) -> "Relation":
-        """Return the relation between some of the points."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be restricted to some of its points.")
+        """Return the relation between some of the points, given in rising order."""
 
 
 class SameClass(Relation):
@@ -186,12 +186,16 @@ class ListedNear(Relation):
     """Near where listed, far elsewhere: pairs first[k] < second[k]."""
 
     def __init__(self, first: Index, second: Index, n_points: int) -> None:
-        self.n_points = n_points
+        self.first, self.second, self.n_points = first, second, n_points
         diagonal = np.arange(n_points)
         rows, columns = np.concatenate([first, second, diagonal]), np.concatenate([second, first, diagonal])
         near = sp.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(n_points, n_points))
         near.sort_indices()
         self.lists = NeighborLists(near.indptr.astype(np.int64), near.indices.astype(np.int64))
+
+    def take(self, points: Index) -> "ListedNear":
+        first, second, _ = _renumber(self.first, self.second, points, self.n_points)
+        return ListedNear(first, second, len(points))
 
     def units(self, code: GrowingCode) -> "Units":
         points = np.arange(self.n_points)
@@ -204,6 +208,10 @@ class ListedPairs(Relation):
 
     def __init__(self, first: Index, second: Index, near: NDArray[np.bool_], n_points: int) -> None:
         self.first, self.second, self.near, self.n_points = first, second, near, n_points
+
+    def take(self, points: Index) -> "ListedPairs":
+        first, second, kept = _renumber(self.first, self.second, points, self.n_points)
+        return ListedPairs(first, second, self.near[kept], len(points))
 
     def units(self, code: GrowingCode) -> "ListedUnits":
         with _threads_for(len(self.first)):
@@ -319,6 +327,14 @@ class ListedUnits:
         weight = np.where(pairs.near, near_table[self.distance], far_table[self.distance])
         half = sp.coo_array((weight, (pairs.first, pairs.second)), shape=(pairs.n_points, pairs.n_points))
         return SparseGraph(half + half.T)
+
+
+def _renumber(first: Index, second: Index, points: Index, n_points: int) -> tuple[Index, Index, NDArray[np.bool_]]:
+    """Pairs within `points`, by their places there, and which of the given pairs these are."""
+    place = np.full(n_points, -1)
+    place[points] = np.arange(len(points))
+    kept = (place[first] >= 0) & (place[second] >= 0)
+    return place[first[kept]], place[second[kept]], kept
 
 
 def _group(words: Words, keys: NDArray[Any]) -> tuple[Words, NDArray[Any], Index, Index]:

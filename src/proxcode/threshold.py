@@ -121,11 +121,11 @@ class CalibratedThreshold(Threshold):
 
     Parameters
     ----------
-    max_scale : float, default=0.5
-        Upper bound of the scale, in force while a code is short or perfect.
+    max_scale : float, default=1.0
+        Upper bound of the scale, in force while a code is short or perfect; the paper's scale.
     """
 
-    def __init__(self, max_scale: float = 0.5) -> None:
+    def __init__(self, max_scale: float = 1.0) -> None:
         self.max_scale = max_scale
 
     def beta(self, near: Counts, far: Counts) -> float:
