@@ -118,8 +118,8 @@ class KernelHash(HashFunction):
 
         sum_i (b_i - w'k(x_i) - c)^2 + ridge n w'Kw,
 
-    K being the kernel between the landmarks (plus 1e-4 on its diagonal). The work is done in a basis of functions psi in
-    which this problem is the identity; n x m numbers of X's own precision are kept while bits are learned.
+    K being the kernel between the landmarks (plus 1e-4 on its diagonal). The work is done in a basis of functions psi
+    in which this problem is the identity; n x m numbers of X's own precision are kept while bits are learned.
 
     Where labels are given, the basis is that of the fitted label scores, at each training point as if fitted without it
     (leave-one-out, in closed form), so that bits are learned from what new points will show: n x n_labels numbers.
