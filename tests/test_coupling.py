@@ -71,7 +71,7 @@ def test_the_scaled_difference_is_the_slope_of_the_scaled_loss():
 
 def test_label_scores_are_those_of_a_fit_without_the_point(rng):
     X, classes = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
-    labels = np.where(classes[:, None] == np.arange(3), 1.0, -1.0)
+    labels = np.where(classes[:, None] == np.arange(3), 1, -1).astype(np.int8)
     bank = KernelHash(n_landmarks=12, ridge=1e-2)
     bank.begin(X, np.random.default_rng(0), labels=labels)
     scores = bank._basis + labels.mean(axis=0)
@@ -151,6 +151,15 @@ def test_codes_learned_from_some_points_keep_prefixes_and_extend(train, new):
     np.testing.assert_array_equal(grown.encode(new[0]), long.encode(new[0]))
     np.testing.assert_array_equal(long.codes_, long.encode(train[0]))
     assert long.score(*new) > 0.8
+
+
+@pytest.mark.parametrize("multi", [False, True])
+def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monkeypatch, multi):
+    monkeypatch.setattr("proxcode.relations.MAX_LABELS", 5)
+    X, y = train
+    model = ProximityPreservingCode(n_bits=16, random_state=0).fit(X, np.eye(10)[y] if multi else y)
+    assert model.hash_function_.directions_.shape[1] == 501
+    assert model.score(new[0], np.eye(10)[new[1]] if multi else new[1]) > 0.7
 
 
 @pytest.mark.parametrize(

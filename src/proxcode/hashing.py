@@ -61,7 +61,7 @@ class HashFunction(ABC, BaseEstimator):
         X: Matrix,
         rng: np.random.Generator,
         *,
-        labels: NDArray[np.float64] | None = None,
+        labels: NDArray[np.int8] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
         """Prepare to learn bits of the points X; a bank that has bits already keeps them.
@@ -158,7 +158,7 @@ class KernelHash(HashFunction):
         X: Matrix,
         rng: np.random.Generator,
         *,
-        labels: NDArray[np.float64] | None = None,
+        labels: NDArray[np.int8] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
         """Draw the landmarks, compute the basis."""
@@ -221,20 +221,20 @@ class KernelHash(HashFunction):
         self._to_psi: Matrix | None = None
         return basis
 
-    def _label_basis(self, basis: Matrix, labels: NDArray[np.float64]) -> Matrix:
+    def _label_basis(self, basis: Matrix, labels: NDArray[np.int8]) -> Matrix:
         """Return the label scores at the training points, each as if fitted without its point."""
         n = len(basis)
-        centred = labels - labels.mean(axis=0)
+        mean = labels.mean(axis=0).astype(basis.dtype)
         self._to_psi = np.zeros((basis.shape[1], labels.shape[1]))
-        for _, product in map_blocks(lambda rows: basis[rows].T @ centred[rows].astype(basis.dtype), n):
+        for _, product in map_blocks(lambda rows: basis[rows].T @ (labels[rows] - mean), n):
             self._to_psi += product
         coefficients = self._to_psi.astype(basis.dtype)
         scores = np.empty((n, labels.shape[1]), basis.dtype)
 
         def leave_one_out(rows: slice) -> Matrix:
             leverage = np.minimum((basis[rows] ** 2).sum(axis=1) + 1 / n, MAX_LEVERAGE)
-            residual = centred[rows] - basis[rows] @ coefficients
-            return centred[rows] - residual / (1 - leverage)[:, None]
+            centred = labels[rows] - mean
+            return centred - (centred - basis[rows] @ coefficients) / (1 - leverage)[:, None]
 
         for rows, block in map_blocks(leave_one_out, n):
             scores[rows] = block
@@ -374,7 +374,7 @@ class ClassifierHash(HashFunction):
         X: Matrix,
         rng: np.random.Generator,
         *,
-        labels: NDArray[np.float64] | None = None,
+        labels: NDArray[np.int8] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
         """Draw the training points."""
@@ -468,7 +468,7 @@ class SVMHash(ClassifierHash):
         X: Matrix,
         rng: np.random.Generator,
         *,
-        labels: NDArray[np.float64] | None = None,
+        labels: NDArray[np.int8] | None = None,
         rows: NDArray[np.int64] | None = None,
     ) -> None:
         """Draw the training points."""

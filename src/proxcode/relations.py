@@ -40,6 +40,7 @@ Index = NDArray[np.int64]
 Table = NDArray[np.float64]
 Planes = tuple[NDArray[np.uint64], ...]
 
+MAX_LABELS = 1024  # a matrix of points by labels is made for at most so many
 PARALLEL_PAIRS = 10_000_000  # below this, some milliseconds' work, waiting for other threads costs more than they save
 
 
@@ -132,8 +133,11 @@ class Relation(ABC):
     def units(self, code: GrowingCode) -> "Units | ListedUnits":
         """Group the points of a code into units of equal rows of W."""
 
-    def label_matrix(self) -> NDArray[np.float64] | None:
-        """Return +1 for each label that a point has and -1 for the others, or None where nearness is not by labels."""
+    def label_matrix(self) -> NDArray[np.int8] | None:
+        """Return +1 for each label that a point has and -1 for the others.
+
+        None where nearness is not by labels, or by more than MAX_LABELS of them.
+        """
         return None
 
     @abstractmethod
@@ -148,9 +152,12 @@ class SameClass(Relation):
         self.classes = classes
         self.n_points = len(classes)
 
-    def label_matrix(self) -> NDArray[np.float64]:
-        labels = np.full((self.n_points, int(self.classes.max()) + 1), -1.0)
-        labels[np.arange(self.n_points), self.classes] = 1.0
+    def label_matrix(self) -> NDArray[np.int8] | None:
+        n_classes = int(self.classes.max()) + 1
+        if n_classes > MAX_LABELS:
+            return None
+        labels = np.full((self.n_points, n_classes), -1, np.int8)
+        labels[np.arange(self.n_points), self.classes] = 1
         return labels
 
     def take(self, points: Index) -> "SameClass":
@@ -170,9 +177,11 @@ class SharedClass(Relation):
         self.masks = masks
         self.n_points = masks.shape[1]
 
-    def label_matrix(self) -> NDArray[np.float64]:
+    def label_matrix(self) -> NDArray[np.int8] | None:
+        if 64 * len(self.masks) > MAX_LABELS:
+            return None
         bits = np.unpackbits(np.ascontiguousarray(self.masks.T).view(np.uint8), axis=1, bitorder="little")
-        return np.where(bits[:, bits.any(axis=0)], 1.0, -1.0)
+        return np.where(bits[:, bits.any(axis=0)], 1, -1).astype(np.int8)
 
     def take(self, points: Index) -> "SharedClass":
         return SharedClass(np.ascontiguousarray(self.masks[:, points]))
