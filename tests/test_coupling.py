@@ -51,6 +51,37 @@ def test_calibrated_threshold_is_the_maximum_likelihood_line(rng):
     assert logistic_loss(near, far, *line) < logistic_loss(near, far, *paper)
 
 
+def test_labels_that_points_do_not_show_are_not_learned(rng):
+    X, y = rng.normal(size=(400, 100)), rng.integers(0, 4, 400)
+    for points in (X, np.zeros_like(X)):
+        model = ProximityPreservingCode(n_bits=8, random_state=0).fit(points, y)
+        assert model.history_[-1].loss > 0.2
+
+
+def test_renamed_labels_are_the_same_labels(train, new):
+    X, y = train
+    model = ProximityPreservingCode(n_bits=5, random_state=0).fit(X, y)
+    codes = model.encode(new[0])
+    model.extend(9, X, np.array(list("jihgfedcba"))[y])
+    np.testing.assert_array_equal(model.encode(new[0], n_bits=5), codes)
+    long = ProximityPreservingCode(n_bits=9, random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.encode(new[0]), long.encode(new[0]))
+
+
+def test_bits_go_on_only_as_they_began(train):
+    model = ProximityPreservingCode(n_bits=3, random_state=0).fit(*train)
+    with pytest.raises(ValueError, match="another coupling"):
+        model.set_params(coupling=0).extend(5)
+
+
+def test_the_threshold_of_a_wide_gap_is_in_its_middle():
+    near, far = np.zeros(1025, np.int64), np.zeros(1025, np.int64)
+    near[300], far[512] = 1000, 9000
+    line = CalibratedThreshold().line(near, far)
+    assert line.scale == 1
+    assert line.beta == pytest.approx(1024 - 2 * 406, abs=2)
+
+
 def test_a_code_that_separates_gets_the_largest_scale():
     line = CalibratedThreshold(max_scale=0.7).line(np.array([50, 0, 0, 0]), np.array([0, 0, 0, 90]))
     assert line.scale == pytest.approx(0.7)
@@ -74,7 +105,8 @@ def test_label_scores_are_those_of_a_fit_without_the_point(rng):
     labels = np.where(classes[:, None] == np.arange(3), 1, -1).astype(np.int8)
     bank = KernelHash(n_landmarks=12, ridge=1e-2)
     bank.begin(X, np.random.default_rng(0), labels=labels)
-    scores = bank._basis + labels.mean(axis=0)
+    left_out_mean = (60 * labels.mean(axis=0) - labels) / 59
+    scores = bank._basis + left_out_mean
     kernel = bank._kernel_to(X)
     penalty = bank._centred_kernel(bank.landmarks_) + JITTER * np.eye(12)
     for left_out in (0, 17, 59):
@@ -169,6 +201,7 @@ def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monke
         ({"coupling": 2.5}, "coupling=2.5: give a whole number of steps"),
         ({"coupling": 3, "hash_function": SVMHash()}, "coupling=3 needs KernelHash"),
         ({"coupling": 3, "error_correction": False}, "coupling=3 needs KernelHash and error_correction=True"),
+        ({"hash_function": KernelHash(ridge=1e-30, gamma=1e-6)}, "ridge=1e-30 is lost in rounding"),
         ({"cut_points": 1}, "cut_points=1: pairs need at least 2 points"),
         ({"cut_points": 50, "proximity": WithinRadius()}, "cut_points=50 needs labels"),
     ],

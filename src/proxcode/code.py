@@ -182,7 +182,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise ValueError(
                 f"X has {len(points)} points but the model was fitted on {len(self.codes_)}: give the same."
             )
-        if self.error_correction and (self.encode(X) != self.codes_).any(axis=1).mean() > 0.01:
+        n_different = int((self.encode(X) != self.codes_).any(axis=1).sum()) if self.error_correction else 0
+        if n_different > max(1, len(points) // 100):
             raise ValueError("X is not what the model was fitted on, its codes differ: give the same points in order.")
         return points
 
@@ -233,6 +234,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         cut_points = self.cut_points
         if cut_points is None:
             cut_points = CUT_POINTS if by_labels and coupling else relation.n_points
+        if not isinstance(cut_points, numbers.Integral):
+            raise TypeError(f"cut_points={cut_points!r}: give a whole number.")
         if cut_points < 2:
             raise ValueError(f"cut_points={cut_points}: pairs need at least 2 points.")
         if cut_points >= relation.n_points:

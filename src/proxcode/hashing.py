@@ -30,7 +30,6 @@ Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
 
 JITTER = 1e-4  # on the unit diagonal of the kernel between landmarks: above the rounding of single precision
-MAX_LEVERAGE = 0.95  # a point that explains itself alone says nothing of new ones
 SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
 
 
@@ -166,12 +165,14 @@ class KernelHash(HashFunction):
             if not hasattr(self, "landmarks_"):
                 self._choose_landmarks(X, rng)
             basis = self._compute_basis(X)
-            if labels is not None and 2 * labels.shape[1] <= basis.shape[1]:
+            if labels is not None and 0 < 2 * labels.shape[1] <= basis.shape[1]:
                 basis = self._label_basis(basis, labels)
             self._basis = basis if rows is None else basis[rows]
             if not hasattr(self, "directions_"):
-                self.directions_ = np.empty((0, basis.shape[1] + 1))
-                self.n_bits_ = 0
+                self.directions_, self.coef_ = np.empty((0, basis.shape[1] + 1)), np.empty((0, len(self.landmarks_)))
+                self.intercept_, self.n_bits_ = np.empty(0), 0
+            if self.directions_.shape[1] != basis.shape[1] + 1:
+                raise ValueError("these bits were learned with other labels or another coupling: go on with the same.")
             self._normal = self._normal_equations(len(X))
 
     def _choose_landmarks(self, X: Matrix, rng: np.random.Generator) -> None:
@@ -209,7 +210,7 @@ class KernelHash(HashFunction):
             gram += block_gram
             sums += block_sums
         self._mean = sums / n
-        self._upper = cholesky(gram - n * np.outer(self._mean, self._mean) + self.ridge * n * np.eye(m))
+        self._upper = self._factorise(gram - n * np.outer(self._mean, self._mean) + self.ridge * n * np.eye(m))
         upper, mean = self._upper.astype(X.dtype), self._mean.astype(X.dtype)
 
         def whiten(rows: slice) -> None:
@@ -220,6 +221,12 @@ class KernelHash(HashFunction):
             pass
         self._to_psi: Matrix | None = None
         return basis
+
+    def _factorise(self, normal: Matrix) -> Matrix:
+        try:
+            return cholesky(normal)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"ridge={self.ridge} is lost in rounding: give a larger one, or X in float64.") from error
 
     def _label_basis(self, basis: Matrix, labels: NDArray[np.int8]) -> Matrix:
         """Return the label scores at the training points, each as if fitted without its point."""
@@ -232,9 +239,11 @@ class KernelHash(HashFunction):
         scores = np.empty((n, labels.shape[1]), basis.dtype)
 
         def leave_one_out(rows: slice) -> Matrix:
-            leverage = np.minimum((basis[rows] ** 2).sum(axis=1) + 1 / n, MAX_LEVERAGE)
+            leverage = np.minimum((basis[rows] ** 2).sum(axis=1) + 1 / n, 1 - 1000 * np.finfo(basis.dtype).eps)
             centred = labels[rows] - mean
-            return centred - (centred - basis[rows] @ coefficients) / (1 - leverage)[:, None]
+            scores = centred - (centred - basis[rows] @ coefficients) / (1 - leverage)[:, None]
+            scores += centred / (n - 1)  # less the mean without the point: the mean with it would tell its label
+            return np.where(np.abs(scores) > 100 * np.finfo(basis.dtype).eps, scores, 0)  # and so would its rounding
 
         for rows, block in map_blocks(leave_one_out, n):
             scores[rows] = block
@@ -286,16 +295,17 @@ class KernelHash(HashFunction):
     def truncate(self, n_bits: int) -> None:
         """Drop later bits."""
         self.directions_ = self.directions_[:n_bits]
+        self.coef_, self.intercept_ = self.coef_[:n_bits], self.intercept_[:n_bits]
         self.n_bits_ = n_bits
 
     def finish(self) -> None:
-        """Turn directions into coefficients of the kernel, drop the basis."""
+        """Turn new directions into coefficients of the kernel, drop the basis."""
         with one_blas_thread:
-            directions = self.directions_[:, :-1].T
-            along_psi = directions if self._to_psi is None else self._to_psi @ directions
+            new = self.directions_[len(self.coef_) :]
+            along_psi = new[:, :-1].T if self._to_psi is None else self._to_psi @ new[:, :-1].T
             along_features = solve_triangular(self._upper, along_psi)
-            self.coef_ = np.ascontiguousarray(solve_triangular(self._root, along_features).T)
-            self.intercept_ = self.directions_[:, -1] - self._mean @ along_features
+            self.coef_ = np.vstack([self.coef_, solve_triangular(self._root, along_features).T])
+            self.intercept_ = np.append(self.intercept_, new[:, -1] - self._mean @ along_features)
         del self._basis, self._normal, self._root, self._upper, self._mean, self._to_psi
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:

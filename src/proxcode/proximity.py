@@ -90,7 +90,10 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
         if unlabelled is not None:
             is_known &= array != unlabelled
         classes = np.full(len(array), UNLABELLED, np.int64)
-        classes[is_known] = np.unique(array[is_known], return_inverse=True)[1]
+        _, first, inverse = np.unique(array[is_known], return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))  # in order of appearance, whatever the labels are called
+        classes[is_known] = rank[inverse]
         return classes
     numbers: dict[Hashable, int] = {}
     labels = y if array is None else array.tolist()

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
@@ -101,14 +101,18 @@ class LogisticThreshold(Threshold):
 
     def beta(self, near: Counts, far: Counts) -> float:
         """Return the beta at which the derivative of the loss is zero."""
-        product = inner_products(len(near) - 1)
+        return _balanced_beta(near, far, 1.0)
 
-        def slope(beta: float) -> float:
-            return float(near @ expit(beta - product) - far @ expit(product - beta))
 
-        # Beyond the extreme products every pair pulls one way but for a factor exp(distance).
-        reach = abs(float(np.log(near.sum()) - np.log(far.sum()))) + 1.0
-        return float(brentq(slope, product.min() - reach, product.max() + reach, xtol=1e-12))
+def _balanced_beta(near: Counts, far: Counts, scale: float) -> float:
+    product = inner_products(len(near) - 1)
+
+    def slope(beta: float) -> float:
+        return float(near @ expit(scale * (beta - product)) - far @ expit(scale * (product - beta)))
+
+    # Beyond the extreme products every pair pulls one way but for a factor exp(scale distance).
+    reach = (abs(float(np.log(near.sum()) - np.log(far.sum()))) + 1.0) / scale
+    return float(brentq(slope, product.min() - reach, product.max() + reach, xtol=1e-12))
 
 
 class CalibratedThreshold(Threshold):
@@ -133,20 +137,13 @@ class CalibratedThreshold(Threshold):
         return self.line(near, far).beta
 
     def line(self, near: Counts, far: Counts) -> Line:
-        """Fit scale (B - beta) = scale B - offset, in which the loss is convex."""
+        """Fit both: the loss is convex in scale and scale beta, so the best loss for a scale has one minimum."""
         if not self.max_scale > 0:
             raise ValueError(f"max_scale={self.max_scale}: give a number above 0.")
-        product = inner_products(len(near) - 1)
-        n_pairs = near.sum() + far.sum()
 
-        def loss_and_slope(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            z = parameters[0] * product - parameters[1]
-            pull = (far * expit(z) - near * expit(-z)) / n_pairs
-            value = (near @ np.logaddexp(0.0, -z) + far @ np.logaddexp(0.0, z)) / n_pairs
-            return float(value), np.array([pull @ product, -pull.sum()])
+        def loss_at(scale: float) -> float:
+            return logistic_loss(near, far, _balanced_beta(near, far, scale), scale)
 
-        start = np.array([self.max_scale, float(np.log(far.sum()) - np.log(near.sum()))])
-        bounds = [(1e-3 * self.max_scale, self.max_scale), (None, None)]
-        options = {"ftol": 1e-14, "gtol": 1e-10, "maxiter": 1000}
-        scale, offset = minimize(loss_and_slope, start, jac=True, bounds=bounds, method="L-BFGS-B", options=options).x
-        return Line(float(offset / scale), float(scale))
+        best = minimize_scalar(loss_at, bounds=(1e-3 * self.max_scale, self.max_scale), method="bounded")
+        scale = self.max_scale if loss_at(self.max_scale) <= best.fun else float(best.x)
+        return Line(_balanced_beta(near, far, scale), scale)
