@@ -38,11 +38,8 @@ def plot_precision_recall(curves: Mapping[str, PrecisionRecall], ax: Any) -> Any
 
 def plot_loss(history: Sequence[BitRecord], ax: Any) -> Any:
     """Share of misplaced training pairs after each bit."""
-    bits = np.arange(1, len(history) + 1)
-    ax.plot(bits, [record.loss for record in history], color=NEAR, label="loss")
-    ax.plot(bits, [1 - record.hash_accuracy for record in history], ".", color=FAR, label="bits the hash changed")
-    ax.set(xlabel="bits", ylabel="share", title="Training loss by code length", ylim=(0, None))
-    ax.legend(frameon=False)
+    ax.plot(np.arange(1, len(history) + 1), [record.loss for record in history], color=NEAR)
+    ax.set(xlabel="bits", ylabel="share of misplaced pairs", title="Training loss by code length", ylim=(0, None))
     return ax
 
 
