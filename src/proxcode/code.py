@@ -11,6 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from proxcode._blocks import one_blas_thread
 from proxcode._validation import check_points
 from proxcode.bits import BitLoop, BitRecord, CutSearch
 from proxcode.cut import Restarts
@@ -206,7 +207,11 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             code=self._code_so_far(len(history), members, rows, hash_function),
         )
         try:
-            with tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose) as progress:
+            bar = tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose)
+            with (
+                bar as progress,
+                one_blas_thread,
+            ):  # held once: asking anew costs more than a small product
                 while len(history) < n_bits and not (history and history[-1].loss <= loss_target):
                     history.append(loop.step())
                     progress.update()
