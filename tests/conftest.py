@@ -23,3 +23,15 @@ def digits():
     from sklearn.datasets import load_digits
 
     return load_digits(return_X_y=True)
+
+
+@pytest.fixture(scope="session")
+def train(digits):
+    X, y = digits
+    return X[:500], y[:500]
+
+
+@pytest.fixture(scope="session")
+def new(digits):
+    X, y = digits
+    return X[500:900], y[500:900]

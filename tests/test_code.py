@@ -31,18 +31,6 @@ from proxcode.hamming import distances
 from proxcode.threshold import loss
 
 
-@pytest.fixture(scope="module")
-def train(digits):
-    X, y = digits
-    return X[:500], y[:500]
-
-
-@pytest.fixture(scope="module")
-def new(digits):
-    X, y = digits
-    return X[500:900], y[500:900]
-
-
 def fit(train, **parameters):
     return ProximityPreservingCode(**{"n_bits": 24, "random_state": 0, **parameters}).fit(*train)
 

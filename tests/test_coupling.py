@@ -23,18 +23,6 @@ from proxcode.hashing import JITTER, Part
 from proxcode.threshold import inner_products, logistic_loss
 
 
-@pytest.fixture(scope="module")
-def train(digits):
-    X, y = digits
-    return X[:500], y[:500]
-
-
-@pytest.fixture(scope="module")
-def new(digits):
-    X, y = digits
-    return X[500:900], y[500:900]
-
-
 def test_calibrated_threshold_is_the_maximum_likelihood_line(rng):
     near, far = np.array([30, 40, 30, 20, 12]), np.array([30, 90, 300, 500, 400])
     line = CalibratedThreshold().line(near, far)
