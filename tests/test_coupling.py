@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
+import proxcode.hashing.ridge
 from proxcode import (
     CalibratedThreshold,
     DifferenceWeights,
@@ -19,7 +20,8 @@ from proxcode import (
 )
 from proxcode.cut.initial import sides
 from proxcode.hamming import GrowingCode, pack
-from proxcode.hashing import JITTER, Part
+from proxcode.hashing import Part
+from proxcode.hashing.kernel import JITTER
 from proxcode.threshold import inner_products, logistic_loss
 
 
@@ -88,14 +90,15 @@ def test_the_scaled_difference_is_the_slope_of_the_scaled_loss():
     np.testing.assert_allclose(far, -(loss(-gamma - 1) - loss(-gamma + 1)) / 2 / 0.2)
 
 
-def test_label_scores_are_those_of_a_fit_without_the_point(rng):
+def test_label_scores_are_those_of_a_fit_without_the_point(rng, monkeypatch):
+    monkeypatch.setattr(proxcode.hashing.ridge, "fit_posteriors", lambda scores, labels: lambda scores: scores)
     X, classes = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
     labels = np.where(classes[:, None] == np.arange(3), 1, -1).astype(np.int8)
     bank = KernelHash(n_landmarks=12, ridge=1e-2)
     bank.begin(X, np.random.default_rng(0), labels=labels)
     left_out_mean = (60 * labels.mean(axis=0) - labels) / 59
     scores = bank._basis + left_out_mean
-    kernel = bank._kernel_to(X)
+    kernel = bank._inputs(X)
     penalty = bank._centred_kernel(bank.landmarks_) + JITTER * np.eye(12)
     for left_out in (0, 17, 59):
         rest = np.arange(60) != left_out
@@ -189,7 +192,6 @@ def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monke
         ({"coupling": 2.5}, "coupling=2.5: give a whole number of steps"),
         ({"coupling": 3, "hash_function": SVMHash()}, "coupling=3 needs KernelHash"),
         ({"coupling": 3, "error_correction": False}, "coupling=3 needs KernelHash and error_correction=True"),
-        ({"hash_function": KernelHash(ridge=1e-30, gamma=1e-6)}, "ridge=1e-30 is lost in rounding"),
         ({"cut_points": 1}, "cut_points=1: pairs need at least 2 points"),
         ({"cut_points": 50, "proximity": WithinRadius()}, "cut_points=50 needs labels"),
     ],
@@ -197,3 +199,10 @@ def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monke
 def test_bad_parameters_are_refused(train, parameters, message):
     with pytest.raises(ValueError, match=message):
         ProximityPreservingCode(n_bits=2, **parameters).fit(*train)
+
+
+def test_a_ridge_lost_in_rounding_is_refused(train):
+    X, y = train
+    model = ProximityPreservingCode(2, hash_function=KernelHash(ridge=1e-30, gamma=1e-6))
+    with pytest.raises(ValueError, match="ridge=1e-30 is lost in rounding: give a larger one"):
+        model.fit(X.astype(np.float32), y)

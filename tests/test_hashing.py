@@ -11,8 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import proxcode.hashing
-from proxcode.hashing import JITTER, ClassifierHash, KernelHash, SVMHash, as_hash_function
+import proxcode.hashing.classifier
+from proxcode.hashing import ClassifierHash, KernelHash, SVMHash, as_hash_function
+from proxcode.hashing.kernel import JITTER
 
 
 class Stump(ClassifierMixin, BaseEstimator):
@@ -249,13 +250,13 @@ def test_a_bit_constant_on_the_sample_is_constant(X):
 
 
 def test_svm_hash_warns_above_its_comfort(X, monkeypatch):
-    monkeypatch.setattr(proxcode.hashing, "SVM_COMFORT", 100)
+    monkeypatch.setattr(proxcode.hashing.classifier, "SVM_COMFORT", 100)
     with pytest.warns(UserWarning, match=r"SVMHash on 120 points.*max_samples=100.*KernelHash\(\)"):
         SVMHash().begin(X, np.random.default_rng(0))
 
 
 def test_svm_hash_is_silent_with_few_samples(X, monkeypatch, recwarn):
-    monkeypatch.setattr(proxcode.hashing, "SVM_COMFORT", 100)
+    monkeypatch.setattr(proxcode.hashing.classifier, "SVM_COMFORT", 100)
     SVMHash(max_samples=100).begin(X, np.random.default_rng(0))
     assert not recwarn
 
@@ -282,7 +283,9 @@ def test_a_classifier_becomes_a_bank():
 
 @pytest.mark.parametrize("wrong", ["svm", Ridge(), LogisticRegression, 3])
 def test_anything_else_is_refused(wrong):
-    with pytest.raises(TypeError, match=r"hash_function=.*KernelHash\(\), SVMHash\(\) or a scikit-learn classifier"):
+    with pytest.raises(
+        TypeError, match=r"hash_function=.*KernelHash.*LinearHash.*SVMHash.*or a scikit-learn classifier"
+    ):
         as_hash_function(wrong)
 
 

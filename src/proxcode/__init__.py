@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
     from proxcode.cut import BitUpdate, Cut, Restarts, VectorUpdate, signed_cut
     from proxcode.hamming import pack, unpack
-    from proxcode.hashing import ClassifierHash, KernelHash, SVMHash
+    from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
     from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
     from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
     from proxcode.weights import DifferenceWeights, GradientWeights
@@ -32,6 +32,7 @@ __all__ = [
     "GivenPairs",
     "GradientWeights",
     "KernelHash",
+    "LinearHash",
     "LogisticThreshold",
     "ProximityPreservingCode",
     "Restarts",
@@ -49,7 +50,7 @@ _HOMES = {
     "code": {"ProximityPreservingCode"},
     "cut": {"BitUpdate", "Cut", "Restarts", "VectorUpdate", "signed_cut"},
     "hamming": {"pack", "unpack"},
-    "hashing": {"ClassifierHash", "KernelHash", "SVMHash"},
+    "hashing": {"ClassifierHash", "KernelHash", "LinearHash", "SVMHash"},
     "proximity": {"GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"},
     "threshold": {"CalibratedThreshold", "EqualErrorThreshold", "LogisticThreshold"},
     "weights": {"DifferenceWeights", "GradientWeights"},

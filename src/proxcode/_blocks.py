@@ -65,7 +65,7 @@ def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> It
             under_way: deque[tuple[slice, Future[T]]] = deque()
             for rows in slices:
                 under_way.append((rows, pool.submit(function, rows)))
-                if len(under_way) > 2 * workers:
+                if len(under_way) > workers:
                     yield _finished(*under_way.popleft())
             while under_way:
                 yield _finished(*under_way.popleft())

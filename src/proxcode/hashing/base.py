@@ -1,0 +1,92 @@
+"""What a hash function is: a bank of binary classifiers over the same points, one per bit."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from proxcode.cut import SignedGraph
+from proxcode.cut.graph import Side
+
+Matrix = NDArray[Any]
+Vector = NDArray[np.float64]
+Labels = NDArray[np.int8]
+Rows = NDArray[np.int64]
+
+
+class Part(NamedTuple):
+    """Some of the training points and the graph between them."""
+
+    rows: Rows
+    graph: SignedGraph
+
+
+class HashFunction(ABC, BaseEstimator):
+    """A bank of classifiers, one per bit.
+
+    Attributes
+    ----------
+    n_bits_ : int
+        Bits learned so far.
+    climbs : bool
+        Whether `climb` is there.
+    """
+
+    n_bits_: int
+    climbs = False
+
+    @abstractmethod
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: Labels | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        """Prepare to learn bits of the points X; a bank that has bits already keeps them.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+        rng : Generator
+        labels : ndarray of shape (n, n_labels), default=None
+            +1 or -1: bits may be restricted to what tells these labels apart.
+        rows : ndarray of int, default=None
+            The points that sides and margins are given for; None is all.
+        """
+
+    @abstractmethod
+    def learn(self, side: Side) -> Vector:
+        """Learn the next bit from its side, -1 or +1, of each point; return the margins of these points."""
+
+    def climb(self, graph: SignedGraph, steps: int, part: Part | None = None) -> Vector:
+        """Raise b'Wb of the last bit as hashed, in so many steps; return its margins.
+
+        Parameters
+        ----------
+        graph : SignedGraph
+            The graph over all training points, by which the result is judged.
+        steps : int
+        part : Part, default=None
+            Some of the points, over which the steps are made; None is all.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot climb: use coupling=0.")
+
+    @abstractmethod
+    def training_margins(self, bit: int) -> Vector:
+        """Return what `learn` or `climb` returned for a bit."""
+
+    @abstractmethod
+    def truncate(self, n_bits: int) -> None:
+        """Forget all but the first `n_bits` bits."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Forget the training points."""
+
+    @abstractmethod
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
+        """Return the margins of the first `n_bits` bits, shape (n, n_bits)."""

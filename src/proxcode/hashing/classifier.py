@@ -1,0 +1,139 @@
+"""Any classifier of scikit-learn as a hash function; the paper's kernel SVM."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+
+from proxcode.cut.graph import Side
+from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
+
+SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
+
+
+class ClassifierHash(HashFunction):
+    """Any scikit-learn classifier, trained anew for each bit.
+
+    Parameters
+    ----------
+    classifier : estimator
+        With `decision_function`, `predict_proba` or at least `predict`.
+    max_samples : int, default=None
+        Train on at most so many points, drawn once; None is all.
+
+    Attributes
+    ----------
+    classifiers_ : list of estimators, one per bit
+    """
+
+    def __init__(self, classifier: Any = None, max_samples: int | None = None) -> None:
+        self.classifier = classifier
+        self.max_samples = max_samples
+
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: Labels | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        """Draw the training points."""
+        X = X if rows is None else X[rows]
+        if self.classifier is None:
+            raise ValueError("ClassifierHash has no classifier: give one, e.g. ClassifierHash(LogisticRegression()).")
+        if not hasattr(self, "classifiers_"):
+            self.classifiers_: list[Any] = []
+            self.n_bits_ = 0
+        self._X, self._rows = X, np.arange(len(X))
+        if self.max_samples is not None:
+            if self.max_samples < 2:
+                raise ValueError(f"max_samples={self.max_samples}: a classifier needs at least 2 points.")
+            if self.max_samples < len(X):
+                self._rows = np.sort(rng.choice(len(X), self.max_samples, replace=False))
+        self._seed = int(rng.integers(2**31))
+        self._check_size(len(self._rows))
+
+    def _check_size(self, n: int) -> None:
+        """Warn where training on n points takes too long."""
+
+    def learn(self, side: Side) -> Vector:
+        """Train the classifier of the next bit."""
+        target = side[self._rows]
+        constant = len(np.unique(target)) == 1
+        classifier = DummyClassifier(strategy="most_frequent") if constant else self._new_classifier()
+        self.classifiers_.append(classifier.fit(self._X[self._rows], target))
+        self.n_bits_ += 1
+        return self.training_margins(self.n_bits_ - 1)
+
+    def training_margins(self, bit: int) -> Vector:
+        """Return the margins of a bit at the training points."""
+        return _margins_of(self.classifiers_[bit], self._X)
+
+    def _new_classifier(self) -> Any:
+        classifier = clone(self.classifier)
+        seeds = {name: value for name, value in classifier.get_params().items() if name.endswith("random_state")}
+        seed = (self._seed + self.n_bits_) % 2**31
+        return classifier.set_params(**{name: seed for name, value in seeds.items() if value is None})
+
+    def truncate(self, n_bits: int) -> None:
+        """Drop the classifiers of later bits."""
+        self.classifiers_ = self.classifiers_[:n_bits]
+        self.n_bits_ = n_bits
+
+    def finish(self) -> None:
+        """Drop the training points."""
+        del self._X, self._rows, self._seed
+
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
+        """Return the margins of the first `n_bits` bits."""
+        return np.column_stack([_margins_of(classifier, X) for classifier in self.classifiers_[:n_bits]])
+
+
+def _margins_of(classifier: Any, X: Matrix) -> Vector:
+    """Signed margins: the decision function, else the probability of +1 less a half, else the prediction."""
+    if len(classifier.classes_) == 1:
+        return np.full(len(X), float(classifier.classes_[0]))
+    if hasattr(classifier, "decision_function"):
+        return np.asarray(classifier.decision_function(X), dtype=np.float64)
+    if hasattr(classifier, "predict_proba"):
+        return np.asarray(classifier.predict_proba(X)[:, 1] - 0.5, dtype=np.float64)
+    return np.asarray(classifier.predict(X), dtype=np.float64)
+
+
+class SVMHash(ClassifierHash):
+    """The paper's hash function: a kernel SVM with a Gaussian kernel for each bit.
+
+    Its time grows faster than n^2: above some 10,000 points give `max_samples`, or use `KernelHash`.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of an error, as in `sklearn.svm.SVC`.
+    gamma : float or {"scale", "auto"}, default="scale"
+        Width of the kernel, as in `sklearn.svm.SVC`.
+    max_samples : int, default=None
+        Train on at most so many points, drawn once; None is all.
+    """
+
+    def __init__(self, C: float = 1.0, gamma: float | str = "scale", max_samples: int | None = None) -> None:
+        self.C = C
+        self.gamma = gamma
+        self.max_samples = max_samples
+
+    @property
+    def classifier(self) -> Any:
+        """The classifier that each bit gets a copy of."""
+        from sklearn.svm import SVC
+
+        return SVC(C=self.C, gamma=self.gamma)
+
+    def _check_size(self, n: int) -> None:
+        if n > SVM_COMFORT:
+            warnings.warn(
+                f"SVMHash on {n:,} points takes very long: SVMHash(max_samples={SVM_COMFORT}) trains on some of them, "
+                "KernelHash() on all.",
+                stacklevel=3,
+            )

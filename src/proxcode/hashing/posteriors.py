@@ -1,0 +1,65 @@
+"""From label scores to posteriors: what the labels of a point probably are."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, softmax
+
+from proxcode.hashing.base import Labels, Matrix, Vector
+
+FIT_POINTS = 20_000  # enough for one slope and an offset per label
+
+
+class Posteriors(NamedTuple):
+    """Softmax of slope * scores + offset where each point has one label, else the sigmoid of each.
+
+    Attributes
+    ----------
+    slope : float
+    offset : ndarray of shape (n_labels,)
+    exclusive : bool
+        Whether each point has exactly one label.
+    """
+
+    slope: float
+    offset: Vector
+    exclusive: bool
+
+    def __call__(self, scores: Matrix) -> Matrix:
+        """Return the posteriors, scaled so that certain ones have a standard deviation near 1."""
+        n_labels = scores.shape[1]
+        logits = scores * scores.dtype.type(self.slope) + self.offset.astype(scores.dtype)
+        if not self.exclusive:
+            return expit(logits) * scores.dtype.type(2.0)
+        return softmax(logits, axis=1) * scores.dtype.type(np.sqrt(n_labels))
+
+
+def fit_posteriors(scores: Matrix, labels: Labels) -> Posteriors:
+    """Fit slope and offset by maximum likelihood; labels are smoothed by one point of each kind, as Platt has it."""
+    n = min(len(scores), FIT_POINTS)
+    chosen = np.linspace(0, len(scores) - 1, n).astype(np.int64)
+    scores, owned = scores[chosen].astype(np.float64), labels[chosen] > 0
+    exclusive = bool((owned.sum(axis=1) == 1).all())
+    n_kinds = labels.shape[1] if exclusive else 2
+    target = (n * owned + 1.0) / (n + n_kinds)
+    spread = float(scores.std())
+    if spread < np.finfo(np.float32).eps:  # the points show nothing of their labels
+        return Posteriors(1.0, np.zeros(labels.shape[1]), exclusive)
+
+    def loss_and_slope(parameters: Vector) -> tuple[float, Vector]:
+        logits = scores * parameters[0] + parameters[1:]
+        if exclusive:
+            top = logits.max(axis=1, keepdims=True)
+            log_sum = top[:, 0] + np.log(np.exp(logits - top).sum(axis=1))
+            loss = float(log_sum.mean() - (target * logits).sum() / n)
+            error = np.exp(logits - log_sum[:, None]) - target
+        else:
+            loss = float((np.logaddexp(0, logits) - target * logits).sum() / n)
+            error = expit(logits) - target
+        return loss, np.append((error * scores).sum(), error.sum(axis=0)) / n
+
+    start: Any = np.append(1 / spread, np.zeros(scores.shape[1]))
+    bounds = [(0.1 / spread, 1000 / spread), *[(-50.0, 50.0)] * scores.shape[1]]
+    fitted = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    return Posteriors(float(fitted[0]), fitted[1:], exclusive)

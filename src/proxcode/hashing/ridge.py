@@ -1,0 +1,333 @@
+"""Ridge regression on features of the points: one factorisation for all bits, one product per bit.
+
+Inputs f(x), kernel values or plain coordinates, give features phi(x) = R^-T f(x). A bit fitted to a side b minimises
+
+    sum_i (b_i - w'phi(x_i) - c)^2 + ridge n w'w.
+
+With U'U = (centred features)'(centred features) + ridge n, the functions psi(x) = U^-T (phi(x) - mean) make the normal
+equations the identity, and sum_j psi_j(x_i)^2 + 1/n is the leverage of a point: how much of its own value it explains.
+"""
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg.blas import dsyrk, ssyrk
+from scipy.optimize import minimize
+
+from proxcode._blocks import map_blocks, one_blas_thread
+from proxcode.cut import SignedGraph
+from proxcode.cut.graph import Side
+from proxcode.cut.initial import sides
+from proxcode.hashing.base import HashFunction, Labels, Matrix, Part, Rows, Vector
+from proxcode.hashing.posteriors import Posteriors, fit_posteriors
+
+DEFAULT_RIDGE = 1e-5
+RIDGES = (1e-3, 1e-4, 1e-5, 1e-6)  # to choose from by leave-one-out
+RIDGE_FEATURES, RIDGE_POINTS = 1500, 2000  # the first features and points on which that is done
+FIT_BLOCK = 8192  # rows; each block adds a matrix of features by features
+MAX_STORED = 2**31  # bytes of features kept between two passes; more are computed again
+
+
+class RidgeHash(HashFunction):
+    """Bits as directions in functions fitted by ridge regression; a sibling says what the inputs are.
+
+    Without labels the functions are psi, and n x m numbers of X's own precision are kept while bits are learned. With
+    labels they are the posteriors of the labels given their regression scores. Scores of training points are
+    leave-one-out, in closed form, so that bits are learned from what new points will show: n x n_labels numbers.
+
+    Attributes
+    ----------
+    ridge_ : float
+    coef_ : ndarray of shape (n_outputs, m)
+        Of the inputs; the outputs are the bits' margins or, where there are labels, their scores less the mean.
+    intercept_ : ndarray of shape (n_outputs,)
+    posteriors_ : Posteriors or None
+        What turns label scores into the functions that bits are directions of.
+    directions_ : ndarray of shape (n_bits, r + 1)
+        The bits in these functions, their offsets last.
+    """
+
+    climbs = True
+    ridge: float | None
+
+    @abstractmethod
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, stored: bool) -> None:
+        """Fix the inputs; `stored` where n x m features will be."""
+
+    @abstractmethod
+    def _inputs(self, X: Matrix) -> Matrix:
+        """Return f(x) for each row, a new array in C order."""
+
+    @abstractmethod
+    def _input_root(self) -> Matrix | None:
+        """Return R, upper triangular; None is the identity."""
+
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: Labels | None = None,
+        rows: Rows | None = None,
+    ) -> None:
+        """Compute the functions that bits will be directions of."""
+        with one_blas_thread:
+            is_new = not hasattr(self, "directions_")
+            if is_new:
+                if self.ridge is not None and not self.ridge > 0:
+                    raise ValueError(f"ridge={self.ridge}: give a number above 0, or None to have it chosen.")
+                self._choose_inputs(X, rng, stored=labels is None)
+            self._root = self._input_root()
+            n_features = self._inputs(X[:1]).shape[1]
+            if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
+                labels = None
+            features = _Features(self._inputs, self._root, X, n_features, stored=labels is None)
+            if labels is None:
+                self.ridge_ = DEFAULT_RIDGE if self.ridge is None else self.ridge
+                self._factorise(features)
+                basis = features.whitened(self._upper)
+                self.posteriors_: Posteriors | None = None
+            else:
+                basis = self._label_basis(features, labels)
+            self._basis = basis if rows is None else basis[rows]
+            if is_new:
+                self.directions_, self.n_bits_ = np.empty((0, basis.shape[1] + 1)), 0
+                if labels is None:
+                    self.coef_, self.intercept_ = np.empty((0, n_features)), np.empty(0)
+            if self.directions_.shape[1] != basis.shape[1] + 1:
+                raise ValueError("these bits were learned with other labels or another coupling: go on with the same.")
+            self._normal = self._normal_equations(len(X))
+
+    def _factorise(self, features: "_Features") -> None:
+        try:
+            self._upper = features.factor(self.ridge_)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"ridge={self.ridge_} is lost in rounding: give a larger one, or X in float64.") from error
+        self._mean = features.mean
+
+    def _label_basis(self, features: "_Features", labels: Labels) -> Matrix:
+        """Return the posteriors of the labels at the training points, each as if fitted without its point."""
+        moments = features.moments(labels)
+        if self.ridge is not None:
+            self.ridge_ = self.ridge
+        elif not hasattr(self, "ridge_"):
+            self.ridge_ = features.best_ridge(labels, moments)
+        self._factorise(features)
+        along_psi = solve_triangular(self._upper, moments, trans=1)
+        along_features = solve_triangular(self._upper, along_psi)
+        along_inputs = along_features if self._root is None else solve_triangular(self._root, along_features)
+        self.coef_ = np.ascontiguousarray(along_inputs.T)
+        self.intercept_ = -self._mean @ along_features  # scores are those of labels less their mean
+        scores = features.leave_one_out(self._upper, along_psi, labels)
+        self.posteriors_ = fit_posteriors(scores, labels)
+        return self.posteriors_(scores)
+
+    def _normal_equations(self, n: int) -> Any:
+        """Return the Cholesky factor of the regression of a side on the basis."""
+        r = self._basis.shape[1]
+        if self.posteriors_ is None:  # the basis was made for it
+            return cho_factor(np.eye(r) * (len(self._basis) / n))
+        centred = (self._basis - self._basis.mean(axis=0)).astype(np.float64)
+        gram = centred.T @ centred
+        return cho_factor(gram + (1e-6 * np.trace(gram) / r + 1e-9 * len(centred)) * np.eye(r))
+
+    def learn(self, side: Side) -> Vector:
+        """Fit the next bit to a side."""
+        offset = float(side.mean())
+        with one_blas_thread:
+            direction = cho_solve(self._normal, _moments(self._basis, side - offset))
+        if self.posteriors_ is not None:  # psi has mean zero, posteriors have not
+            offset -= float(self._basis.mean(axis=0) @ direction)
+        self.directions_ = np.vstack([self.directions_, np.append(direction, offset)])
+        self.n_bits_ += 1
+        return self.training_margins(self.n_bits_ - 1)
+
+    def climb(self, graph: SignedGraph, steps: int, part: Part | None = None) -> Vector:
+        """Raise t'Wt of the soft bit t = tanh(margins) by L-BFGS; keep it where b'Wb of the hard bit has risen too."""
+        margins = self.training_margins(self.n_bits_ - 1)
+        value = graph.value(sides(margins))
+        basis, slope_graph = (self._basis, graph) if part is None else (self._basis[part.rows], part.graph)
+        start = self.directions_[-1] / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
+        unit = max(abs(value), np.finfo(float).tiny)
+
+        def loss_and_slope(direction: Vector) -> tuple[float, Vector]:
+            soft = np.tanh(_along(basis, direction))
+            field = slope_graph.matvec(soft)
+            slope = 2.0 * field * (1.0 - soft * soft)
+            return -float(soft @ field) / unit, -np.append(_moments(basis, slope), slope.sum()) / unit
+
+        climbed = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+        climbed_margins = _along(self._basis, climbed)
+        if graph.value(sides(climbed_margins)) <= value:
+            return margins
+        self.directions_[-1] = climbed
+        return climbed_margins
+
+    def training_margins(self, bit: int) -> Vector:
+        """Return the margins of a bit at the training points."""
+        return _along(self._basis, self.directions_[bit])
+
+    def truncate(self, n_bits: int) -> None:
+        """Drop later bits."""
+        self.directions_ = self.directions_[:n_bits]
+        if self.posteriors_ is None:
+            self.coef_, self.intercept_ = self.coef_[:n_bits], self.intercept_[:n_bits]
+        self.n_bits_ = n_bits
+
+    def finish(self) -> None:
+        """Turn new directions into coefficients of the inputs, drop the basis."""
+        if self.posteriors_ is None:
+            with one_blas_thread:
+                new = self.directions_[len(self.coef_) :]
+                along_features = solve_triangular(self._upper, new[:, :-1].T)
+                along_inputs = along_features if self._root is None else solve_triangular(self._root, along_features)
+                self.coef_ = np.vstack([self.coef_, along_inputs.T])
+                self.intercept_ = np.append(self.intercept_, new[:, -1] - self._mean @ along_features)
+        del self._basis, self._normal, self._root, self._upper, self._mean
+
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
+        """Return the margins of the first `n_bits` bits."""
+        directions = self.directions_[:n_bits]
+        n_outputs = n_bits if self.posteriors_ is None else len(self.coef_)
+        coef, intercept = self.coef_[:n_outputs].T, self.intercept_[:n_outputs]
+
+        def margins_of(rows: slice) -> Matrix:
+            outputs = self._inputs(X[rows]).astype(np.float64, copy=False) @ coef + intercept
+            if self.posteriors_ is None:
+                return outputs
+            return self.posteriors_(outputs) @ directions[:, :-1].T + directions[:, -1]
+
+        margins = np.empty((len(X), n_bits))
+        for rows, block in map_blocks(margins_of, len(X)):
+            margins[rows] = block
+        return margins
+
+
+class _Features:
+    """phi at the training points, in blocks: kept where `stored` or where they fit, else computed again each time."""
+
+    def __init__(self, inputs: Any, root: Matrix | None, X: Matrix, n_features: int, *, stored: bool) -> None:
+        self.inputs, self.X, self.n, self.m = inputs, X, len(X), n_features
+        self.root = None if root is None else np.asfortranarray(root.astype(X.dtype))
+        fits = self.n * self.m * X.dtype.itemsize <= MAX_STORED
+        self.kept = np.empty((self.n, self.m), X.dtype) if stored or fits else None
+        self._sum_up()
+
+    def compute(self, rows: slice) -> Matrix:
+        values = self.inputs(self.X[rows])
+        if self.root is None:
+            return values
+        return solve_triangular(self.root, values.T, trans=1, overwrite_b=True, check_finite=False).T
+
+    def __getitem__(self, rows: slice) -> Matrix:
+        return self.compute(rows) if self.kept is None else self.kept[rows]
+
+    def _sum_up(self) -> None:
+        """Compute the mean and the upper triangle of the centred Gram matrix."""
+        rank_k_update = ssyrk if self.X.dtype == np.float32 else dsyrk
+
+        def sums_of(rows: slice) -> tuple[Matrix, Vector]:
+            block = self.compute(rows)
+            if self.kept is not None:
+                self.kept[rows] = block
+            return rank_k_update(1.0, block.T), block.sum(axis=0, dtype=np.float64)
+
+        self.gram, sums = np.zeros((self.m, self.m), order="F"), np.zeros(self.m)
+        for _, (block_gram, block_sums) in map_blocks(sums_of, self.n, FIT_BLOCK):
+            self.gram += block_gram
+            sums += block_sums
+        self.mean = sums / self.n
+        self.gram -= self.n * np.outer(self.mean, self.mean)
+
+    def factor(self, ridge: float) -> Matrix:
+        """Return U of all features."""
+        penalised = self.gram.copy(order="F")
+        penalised[np.diag_indices(self.m)] += ridge * self.n
+        return cholesky(penalised, overwrite_a=True, check_finite=False)
+
+    def centred(self, rows: slice) -> Matrix:
+        return self[rows] - self.mean.astype(self.X.dtype)
+
+    def whitened(self, upper: Matrix) -> Matrix:
+        """Return psi at all points, in the place of the features."""
+        assert self.kept is not None
+        basis, upper = self.kept, np.asfortranarray(upper.astype(self.X.dtype))
+
+        def whiten(rows: slice) -> None:
+            basis[rows] = _psi(self.centred(rows), upper)
+
+        for _ in map_blocks(whiten, self.n):
+            pass
+        return basis
+
+    def moments(self, labels: Labels) -> Matrix:
+        """Return the sums over points of centred features times centred labels, shape (m, n_labels)."""
+        mean = labels.mean(axis=0).astype(self.X.dtype)
+        moments = np.zeros((self.m, labels.shape[1]))
+        for _, product in map_blocks(lambda rows: self[rows].T @ (labels[rows] - mean), self.n):
+            moments += product
+        return moments
+
+    def best_ridge(self, labels: Labels, moments: Matrix) -> float:
+        """Return the ridge of least squared leave-one-out error, by the first features and some points."""
+        m, n = min(self.m, RIDGE_FEATURES), self.n
+        errors = []
+        rows = np.linspace(0, n - 1, min(n, RIDGE_POINTS)).astype(np.int64)
+        points = self.compute_some(rows)[:, :m] - self.mean[:m]
+        centred_labels = labels[rows] - labels.mean(axis=0)
+        for ridge in RIDGES:
+            upper = cholesky(self.gram[:m, :m] + ridge * n * np.eye(m))
+            psi = _psi(points, upper)
+            fitted = psi @ solve_triangular(upper, moments[:m], trans=1)
+            leverage = (psi**2).sum(axis=1) + 1 / n
+            errors.append(float(((centred_labels - fitted) ** 2).sum(axis=1) @ (1 - leverage) ** -2.0))
+        return RIDGES[int(np.argmin(errors))]
+
+    def compute_some(self, rows: Rows) -> Matrix:
+        values = self.X[rows]
+        inputs = self.inputs(values)
+        return inputs if self.root is None else solve_triangular(self.root, inputs.T, trans=1).T
+
+    def leave_one_out(self, upper: Matrix, along_psi: Matrix, labels: Labels) -> Matrix:
+        """Return the label scores at the training points, each as if fitted without its point."""
+        n, dtype = self.n, self.X.dtype
+        mean = labels.mean(axis=0).astype(dtype)
+        upper, along_psi = np.asfortranarray(upper.astype(dtype)), along_psi.astype(dtype)
+        rounding = np.finfo(dtype).eps
+
+        def scores_of(rows: slice) -> Matrix:
+            psi = _psi(self.centred(rows), upper)
+            leverage = np.minimum((psi**2).sum(axis=1) + 1 / n, 1 - 1000 * rounding)
+            centred = labels[rows] - mean
+            scores = centred - (centred - psi @ along_psi) / (1 - leverage)[:, None]
+            scores += centred / (n - 1)  # less the mean without the point: the mean with it would tell its label
+            return np.where(np.abs(scores) > 100 * rounding, scores, 0)  # and so would its rounding
+
+        scores = np.empty((n, labels.shape[1]), dtype)
+        for rows, block in map_blocks(scores_of, n):
+            scores[rows] = block
+        return scores
+
+
+def _psi(centred_features: Matrix, upper: Matrix) -> Matrix:
+    return solve_triangular(upper, centred_features.T, trans=1, overwrite_b=True, check_finite=False).T
+
+
+def _along(basis: Matrix, direction: Vector) -> Vector:
+    """Margins of a bit given in the basis, its offset last."""
+    coefficients = direction[:-1].astype(basis.dtype)
+    margins = np.empty(len(basis))
+    for rows, product in map_blocks(lambda rows: basis[rows] @ coefficients, len(basis)):
+        margins[rows] = product
+    return margins + direction[-1]
+
+
+def _moments(basis: Matrix, values: Matrix) -> Vector:
+    """Return the sums of the basis functions times a value over the points."""
+    values = values.astype(basis.dtype)
+    moments = np.zeros(basis.shape[1])
+    for _, product in map_blocks(lambda rows: values[rows] @ basis[rows], len(basis)):
+        moments += product
+    return moments
