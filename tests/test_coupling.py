@@ -20,7 +20,6 @@ from proxcode import (
 )
 from proxcode.cut.initial import sides
 from proxcode.hamming import GrowingCode, pack
-from proxcode.hashing import Part
 from proxcode.hashing.kernel import JITTER
 from proxcode.threshold import inner_products, logistic_loss
 
@@ -114,7 +113,7 @@ def test_climbing_never_lowers_the_value_of_the_bit_as_hashed(train, by_labels):
     X, y = train
     relation = SameLabel().relate(X, y).relation
     code = GrowingCode.from_packed(pack(np.random.default_rng(0).integers(0, 2, (500, 6))), 6)
-    graph = relation.units(code).graph(*DifferenceWeights().tables(0.0, 6, 0.5))
+    tables = DifferenceWeights().tables(0.0, 6, 0.5)
     bank = KernelHash(n_landmarks=50)
     bank.begin(X, np.random.default_rng(0), labels=relation.label_matrix() if by_labels else None)
     rises = []
@@ -122,12 +121,13 @@ def test_climbing_never_lowers_the_value_of_the_bit_as_hashed(train, by_labels):
         rng = np.random.default_rng(seed)
         side = np.where(rng.random(500) < 0.5, -1, 1).astype(np.int8)
         rows = np.sort(rng.choice(500, 200, replace=False))
-        part = Part(rows, relation.take(rows).units(code.take(rows)).graph(*DifferenceWeights().tables(0.0, 6, 0.5)))
-        for where in (None, part):
-            fitted = graph.value(sides(bank.learn(side)))
-            climbed = bank.climb(graph, 10, where)
-            np.testing.assert_array_equal(climbed, bank.training_margins(bank.n_bits_ - 1))
-            rises.append(graph.value(sides(climbed)) - fitted)
+        for points, part in ((None, relation.units(code)), (rows, relation.take(rows).units(code.take(rows)))):
+            graph = part.graph(*tables)
+            drawn = slice(None) if points is None else points
+            fitted = graph.value(sides(bank.learn(side[drawn], points))[drawn])
+            margins = bank.climb(graph, 10, points)
+            np.testing.assert_array_equal(margins, bank.training_margins(bank.n_bits_ - 1))
+            rises.append(graph.value(sides(margins)[drawn]) - fitted)
     assert min(rises) >= 0
     assert max(rises) > 0
 
@@ -193,7 +193,7 @@ def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monke
         ({"coupling": 3, "hash_function": SVMHash()}, "coupling=3 needs KernelHash"),
         ({"coupling": 3, "error_correction": False}, "coupling=3 needs KernelHash and error_correction=True"),
         ({"cut_points": 1}, "cut_points=1: pairs need at least 2 points"),
-        ({"cut_points": 50, "proximity": WithinRadius()}, "cut_points=50 needs labels"),
+        ({"cut_points": 50, "error_correction": False}, "cut_points=50 needs error_correction=True"),
     ],
 )
 def test_bad_parameters_are_refused(train, parameters, message):

@@ -18,12 +18,11 @@ import numpy as np
 from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.initial import sides
 from proxcode.hamming import GrowingCode
-from proxcode.hashing import HashFunction, Part
-from proxcode.relations import Relation
+from proxcode.hashing import HashFunction
+from proxcode.relations import AnyUnits, Relation
 from proxcode.threshold import Threshold, logistic_loss, loss
 from proxcode.weights import Table, Weights
 
-CLIMB_POINTS = 10_000  # over which the slope of the climb is summed
 MAX_CUTS, CUTS_POINTS = 4, 40_000  # cuts tried for each bit, points cut in all
 
 
@@ -77,6 +76,8 @@ class BitLoop:
         Whether the hash function's bit, not the cut's, goes into the code.
     coupling : int
         Steps that the hash function climbs; 0 is the paper.
+    cut_points : int, default=None
+        Sums over pairs run over so many points, drawn anew for each bit, where there are more; None is all.
     seed : int
         Bit k is drawn from (seed, k) alone, whatever came before: a longer code begins with the shorter one.
     code : GrowingCode
@@ -93,6 +94,7 @@ class BitLoop:
         hash_function: HashFunction | None,
         error_correction: bool,
         coupling: int = 0,
+        cut_points: int | None = None,
         seed: int,
         code: GrowingCode,
     ) -> None:
@@ -102,6 +104,7 @@ class BitLoop:
         self.hash_function = hash_function
         self.error_correction = error_correction
         self.coupling = coupling
+        self.cut_points = relation.n_points if cut_points is None else cut_points
         self.seed = seed
         self.code = code
         self.relation = relation
@@ -109,34 +112,35 @@ class BitLoop:
 
     def _count(self) -> None:
         """Step I for the code as it is now."""
-        self._units = self.relation.units(self.code)
+        n_points = self.relation.n_points
+        if self.cut_points >= n_points:
+            self._units: AnyUnits = self.relation.units(self.code)
+        else:
+            rng = np.random.default_rng([self.seed, self.code.n_bits, n_points])
+            self._units = self.relation.sampled_units(self.code, self.cut_points, rng)
         self.near, self.far = self._units.counts()
         for name, counts in (("near", self.near), ("far", self.far)):
             if counts.sum() == 0:
                 raise ValueError(
-                    f"there is no {name} pair among the {self.relation.n_points} points: a code needs near and "
-                    "far pairs to tell apart."
+                    f"there is no {name} pair among the {n_points} points: a code needs near and far pairs to tell "
+                    "apart."
                 )
         self.beta, self.scale = self.threshold.line(self.near, self.far)
 
-    def _most_learnable_cut(self, hash_function: HashFunction, graph: SignedGraph, rng: np.random.Generator) -> Cut:
-        """Of several cuts, as many as are cheap, return the one with the largest b'Wb once hashed."""
-        n_cuts = min(MAX_CUTS, max(1, CUTS_POINTS // graph.n_points))
-        cuts = [self.cut.solve(graph, rng) for _ in range(n_cuts)]
-        if n_cuts == 1:
-            return cuts[0]
-        values = []
-        for cut in cuts:
-            values.append(graph.value(sides(hash_function.learn(cut.side))))
-            hash_function.truncate(self.code.n_bits)
-        return cuts[int(np.argmax(values))]
-
-    def _part(self, tables: tuple[Table, Table], rng: np.random.Generator) -> Part | None:
-        """Return the points over which the hash function climbs, drawn anew for each bit; None is all."""
-        if self.relation.n_points <= CLIMB_POINTS:
-            return None
-        rows = np.sort(rng.choice(self.relation.n_points, CLIMB_POINTS, replace=False))
-        return Part(rows, self.relation.take(rows).units(self.code.take(rows)).graph(*tables))
+    def _coupled_bit(self, hash_function: HashFunction, tables: tuple[Table, Table], rng: np.random.Generator) -> Cut:
+        """Learn the bit with the largest b'Wb once hashed, of several cuts, and climb from there; return the cut."""
+        n_bits, points = self.code.n_bits, self._units.points
+        graph, (form, form_points) = self._units.graph(*tables), self._units.form(*tables)
+        cuts, values = [], []
+        for _ in range(max(1, min(MAX_CUTS, CUTS_POINTS // graph.n_points))):
+            cuts.append(self.cut.solve(graph, rng))
+            hashed = sides(hash_function.learn(cuts[-1].side, points))
+            values.append(form.value(hashed if form_points is None else hashed[form_points]))
+            hash_function.truncate(n_bits)
+        best = cuts[int(np.argmax(values))]
+        hash_function.learn(best.side, points)
+        hash_function.climb(form, self.coupling, form_points)
+        return best
 
     @property
     def alpha(self) -> float:
@@ -148,18 +152,15 @@ class BitLoop:
         start = perf_counter()
         rng = np.random.default_rng([self.seed, self.code.n_bits])
         tables = self.weights.tables(self.beta, self.code.n_bits, self.scale)
-        graph = self._units.graph(*tables)
-        if self.hash_function is None:
-            cut = self.cut.solve(graph, rng)
-            kept = cut.side
-        elif self.coupling == 0:
-            cut = self.cut.solve(graph, rng)
-            kept = sides(self.hash_function.learn(cut.side))
+        points = self._units.points
+        if self.hash_function is not None and self.coupling:
+            cut = self._coupled_bit(self.hash_function, tables, rng)
+            kept = sides(self.hash_function.training_margins(self.code.n_bits))
         else:
-            cut = self._most_learnable_cut(self.hash_function, graph, rng)
-            self.hash_function.learn(cut.side)
-            kept = sides(self.hash_function.climb(graph, self.coupling, self._part(tables, rng)))
+            cut = self.cut.solve(self._units.graph(*tables), rng)
+            kept = cut.side if self.hash_function is None else sides(self.hash_function.learn(cut.side, points))
         self.code.append(kept if self.error_correction else cut.side)
+        agreement = (kept if points is None else kept[points]) == cut.side
         self._count()
         return BitRecord(
             alpha=self.alpha,
@@ -167,6 +168,6 @@ class BitLoop:
             logistic_loss=logistic_loss(self.near, self.far, self.beta, self.scale),
             flips=cut.flips,
             sweeps=cut.sweeps,
-            hash_accuracy=float((kept == cut.side).mean()),
+            hash_accuracy=float(agreement.mean()),
             seconds=perf_counter() - start,
         )

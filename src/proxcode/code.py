@@ -26,6 +26,7 @@ from proxcode.weights import DifferenceWeights, Weights
 MAX_BITS = 1024
 COUPLING = 15  # steps after which more gain nothing on new points
 CUT_POINTS = 10_000
+POOL_POINTS = 100_000  # that these are drawn from where there are labels
 
 
 class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -62,8 +63,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         not learnable, and what counts is the bit that new points get. 0 is the paper. None is 15 where the hash
         function can (`KernelHash`) and its bits go into the code, else 0.
     cut_points : int, default=None
-        Points over whose pairs bits are learned, drawn at random; hash functions still see all. None is 10,000 where
-        near goes by labels and bits are coupled, all elsewhere.
+        Points over whose pairs a bit is learned, drawn anew for each bit; hash functions and all near pairs of a radius
+        still count in full. None is 10,000 where bits are coupled, else all.
     loss_target : float, default=None
         Stop early once the share of misplaced pairs is at most this. None learns all bits.
     random_state : int, RandomState or None, default=None
@@ -192,7 +193,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         seed, proximity, hash_function, history = learned
         members, relation = proximity.relate(X, y)
         coupling = self._check_coupling(hash_function)
-        rows = self._choose_rows(relation, coupling, np.random.default_rng([seed, MAX_BITS + 1]))
+        cut_points = self._check_cut_points(coupling)
+        rows = self._choose_pool(relation, cut_points, np.random.default_rng([seed, MAX_BITS + 1]))
         labels = relation.label_matrix() if coupling else None
         hash_function.begin(X[members], np.random.default_rng([seed, MAX_BITS]), labels=labels, rows=rows)
         loop = BitLoop(
@@ -203,6 +205,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             hash_function=hash_function,
             error_correction=self.error_correction,
             coupling=coupling,
+            cut_points=cut_points,
             seed=seed,
             code=self._code_so_far(len(history), members, rows, hash_function),
         )
@@ -233,23 +236,25 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise ValueError(f"coupling={self.coupling} needs KernelHash and error_correction=True: use coupling=0.")
         return int(self.coupling)
 
-    def _choose_rows(self, relation: Relation, coupling: int, rng: np.random.Generator) -> NDArray[np.int64] | None:
-        """Return the points over whose pairs bits are learned, None for all."""
-        by_labels = isinstance(relation, SameClass | SharedClass)
-        cut_points = self.cut_points
+    def _check_cut_points(self, coupling: int) -> int | None:
+        cut_points = CUT_POINTS if self.cut_points is None and coupling else self.cut_points
         if cut_points is None:
-            cut_points = CUT_POINTS if by_labels and coupling else relation.n_points
+            return None
         if not isinstance(cut_points, numbers.Integral):
             raise TypeError(f"cut_points={cut_points!r}: give a whole number.")
         if cut_points < 2:
             raise ValueError(f"cut_points={cut_points}: pairs need at least 2 points.")
-        if cut_points >= relation.n_points:
+        if not self.error_correction:
+            raise ValueError(f"cut_points={cut_points} needs error_correction=True: use None for all points.")
+        return int(cut_points)
+
+    @staticmethod
+    def _choose_pool(relation: Relation, cut_points: int | None, rng: np.random.Generator) -> NDArray[np.int64] | None:
+        """Return the points that bits are learned from, None for all: of many with labels, some will do."""
+        n_pooled = max(POOL_POINTS, cut_points or relation.n_points)
+        if not isinstance(relation, SameClass | SharedClass) or n_pooled >= relation.n_points:
             return None
-        if not by_labels or not self.error_correction:
-            raise ValueError(
-                f"cut_points={cut_points} needs labels and error_correction=True: use None for all points."
-            )
-        return np.sort(rng.choice(relation.n_points, cut_points, replace=False))
+        return np.sort(rng.choice(relation.n_points, n_pooled, replace=False))
 
     def _code_so_far(
         self, n_bits: int, members: NDArray[np.int64], rows: NDArray[np.int64] | None, hash_function: HashFunction

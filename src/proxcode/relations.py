@@ -13,7 +13,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -33,7 +34,7 @@ from proxcode._kernels import (
     next_improving,
 )
 from proxcode.cut import SignedGraph, SparseGraph
-from proxcode.cut.graph import Side, Vector
+from proxcode.cut.graph import QuadraticForm, Side, Vector
 from proxcode.hamming import GrowingCode, Words
 
 Index = NDArray[np.int64]
@@ -41,6 +42,7 @@ Table = NDArray[np.float64]
 Planes = tuple[NDArray[np.uint64], ...]
 
 MAX_LABELS = 1024  # a matrix of points by labels is made for at most so many
+SMALL_CLASSES = 50  # classes are drawn whole where at least so many of mean size fit into a sample
 PARALLEL_PAIRS = 10_000_000  # below this, some milliseconds' work, waiting for other threads costs more than they save
 
 
@@ -130,7 +132,7 @@ class Relation(ABC):
     n_points: int
 
     @abstractmethod
-    def units(self, code: GrowingCode) -> "Units | ListedUnits":
+    def units(self, code: GrowingCode) -> "AnyUnits":
         """Group the points of a code into units of equal rows of W."""
 
     def label_matrix(self) -> NDArray[np.int8] | None:
@@ -143,6 +145,10 @@ class Relation(ABC):
     @abstractmethod
     def take(self, points: Index) -> "Relation":
         """Return the relation between some of the points, given in rising order."""
+
+    @abstractmethod
+    def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "AnyUnits":
+        """Return units whose sums run over some of the points, drawn at random."""
 
 
 class SameClass(Relation):
@@ -162,6 +168,24 @@ class SameClass(Relation):
 
     def take(self, points: Index) -> "SameClass":
         return SameClass(self.classes[points])
+
+    def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "SampledUnits":
+        points = self._draw(n_points, rng)
+        part = self.take(points).units(code.take(points))
+        n_near = _n_pairs(np.bincount(self.classes))
+        n_far = _n_pairs(np.array([self.n_points])) - n_near
+        sampled_near, sampled_far = (max(1, int(counts.sum())) for counts in part.counts())
+        near_factor = n_near * sampled_far / (n_far * sampled_near)
+        return SampledUnits(points, part, near_factor)
+
+    def _draw(self, n_points: int, rng: np.random.Generator) -> Index:
+        """Draw points; whole classes where these are small, since few of their near pairs would be drawn otherwise."""
+        sizes = np.bincount(self.classes)
+        if n_points * len(sizes) < SMALL_CLASSES * self.n_points:
+            return _draw(self.n_points, n_points, rng)
+        order = rng.permutation(len(sizes))
+        n_drawn = max(2, int(np.searchsorted(np.cumsum(sizes[order]), n_points, side="right")))
+        return np.flatnonzero(np.isin(self.classes, order[:n_drawn]))
 
     def units(self, code: GrowingCode) -> "Units":
         words, keys, unit_of, size = _group(code.words, self.classes[None])
@@ -186,6 +210,10 @@ class SharedClass(Relation):
     def take(self, points: Index) -> "SharedClass":
         return SharedClass(np.ascontiguousarray(self.masks[:, points]))
 
+    def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "SampledUnits":
+        points = _draw(self.n_points, n_points, rng)
+        return SampledUnits(points, self.take(points).units(code.take(points)))
+
     def units(self, code: GrowingCode) -> "Units":
         words, masks, unit_of, size = _group(code.words, self.masks)
         return Units(tuple(words), unit_of, size, (masks != 0).any(axis=0), LabelMasks(masks), code.n_bits)
@@ -206,6 +234,10 @@ class ListedNear(Relation):
         first, second, _ = _renumber(self.first, self.second, points, self.n_points)
         return ListedNear(first, second, len(points))
 
+    def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "SampledNearUnits":
+        points = _draw(self.n_points, n_points, rng)
+        return SampledNearUnits(points, self.take(points).units(code.take(points)), self, code)
+
     def units(self, code: GrowingCode) -> "Units":
         points = np.arange(self.n_points)
         never = np.zeros(self.n_points, bool)
@@ -221,6 +253,9 @@ class ListedPairs(Relation):
     def take(self, points: Index) -> "ListedPairs":
         first, second, kept = _renumber(self.first, self.second, points, self.n_points)
         return ListedPairs(first, second, self.near[kept], len(points))
+
+    def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "ListedUnits":
+        return self.units(code)  # sums run over the listed pairs alone, and some points may have none between them
 
     def units(self, code: GrowingCode) -> "ListedUnits":
         with _threads_for(len(self.first)):
@@ -250,6 +285,7 @@ class Units:
     near_itself: NDArray[np.bool_]
     pairs: UnitPairs
     n_bits: int
+    points = None  # the graph is over all
 
     def counts(self) -> tuple[Index, Index]:
         """Return the histograms of near and of far pairs over h = 0..n_bits."""
@@ -265,6 +301,116 @@ class Units:
     def graph(self, near_table: Table, far_table: Table) -> "CodeGraph":
         """Return the graph of the weights looked up in the two tables."""
         return CodeGraph(self, near_table, far_table)
+
+    def form(self, near_table: Table, far_table: Table) -> "Form":
+        """Return what bits are judged by: the graph itself."""
+        return Form(self.graph(near_table, far_table), None)
+
+
+@dataclass(frozen=True)
+class SampledUnits:
+    """Sums over the pairs of some points, standing for all.
+
+    Attributes
+    ----------
+    points : ndarray of int
+        In rising order.
+    part : Units
+        Of these points.
+    near_factor : float
+        What a near pair counts for against a far one; other than 1 where near pairs were drawn more or less often.
+    """
+
+    points: Index
+    part: Units
+    near_factor: float = 1.0
+
+    def counts(self) -> tuple[Index, Index]:
+        """Return the histograms of near and of far pairs over h = 0..n_bits."""
+        near, far = self.part.counts()
+        return np.ceil(near * self.near_factor).astype(np.int64), far
+
+    def graph(self, near_table: Table, far_table: Table) -> "CodeGraph":
+        """Return the graph between these points."""
+        return self.part.graph(near_table * self.near_factor, far_table)
+
+    def form(self, near_table: Table, far_table: Table) -> "Form":
+        """Return what bits are judged by."""
+        return Form(self.graph(near_table, far_table), self.points)
+
+
+@dataclass(frozen=True)
+class SampledNearUnits:
+    """All near pairs, which are few and listed, and the far pairs of some points.
+
+    Attributes
+    ----------
+    points, part
+        As in `SampledUnits`.
+    relation : ListedNear
+    code : GrowingCode
+        Of all points.
+    """
+
+    points: Index
+    part: Units
+    relation: ListedNear
+    code: GrowingCode
+
+    def graph(self, near_table: Table, far_table: Table) -> "CodeGraph":
+        """Return the graph between the drawn points."""
+        return self.part.graph(near_table, far_table)
+
+    def counts(self) -> tuple[Index, Index]:
+        """Return the histogram of all near pairs, and that of the sampled far pairs scaled up to all."""
+        relation, code = self.relation, self.code
+        with _threads_for(len(relation.first)):
+            distance = list_distances(tuple(code.words), relation.first, relation.second)
+        near = np.bincount(distance, minlength=code.n_bits + 1)
+        return near, np.rint(self._part_far * self._factor).astype(np.int64)
+
+    def form(self, near_table: Table, far_table: Table) -> "Form":
+        """Return the form over all points."""
+        relation = self.relation
+        lists = relation.lists
+        rows = np.repeat(np.arange(relation.n_points), np.diff(lists.indptr))
+        with _threads_for(len(rows)):
+            weights = near_table[list_distances(tuple(self.code.words), rows, lists.indices)]
+        weights[rows == lists.indices] = 0.0
+        near = sp.csr_array((weights, lists.indices, lists.indptr), shape=(relation.n_points, relation.n_points))
+        far = CodeGraph(self.part, np.zeros_like(near_table), far_table)
+        return Form(SampledForm(near, far, self.points, self._factor), None)
+
+    @cached_property
+    def _part_far(self) -> Index:
+        return self.part.counts()[1]
+
+    @property
+    def _factor(self) -> float:
+        """How many far pairs a sampled one stands for."""
+        n = self.relation.n_points
+        n_far = n * (n - 1) // 2 - len(self.relation.first)
+        return n_far / max(1, int(self._part_far.sum()))
+
+
+class Form(NamedTuple):
+    """What bits are judged by, and the points that it is over; None is all."""
+
+    form: QuadraticForm
+    points: Index | None
+
+
+class SampledForm(QuadraticForm):
+    """Near weights of all points, stored; far weights of some of them, scaled up."""
+
+    def __init__(self, near: sp.csr_array, far: SignedGraph, points: Index, factor: float) -> None:
+        self.near, self.far, self.points, self.factor = near, far, points, factor
+        self.n_points = near.shape[0]
+
+    def matvec(self, x: Vector) -> Vector:
+        out: Vector = self.near @ x
+        out[self.points] += self.factor * self.far.matvec(x[self.points])
+        return out
 
 
 class CodeGraph(SignedGraph):
@@ -321,6 +467,7 @@ class ListedUnits:
     pairs: ListedPairs
     distance: Index
     n_bits: int
+    points = None  # the graph is over all
 
     def counts(self) -> tuple[Index, Index]:
         """Return the histograms of near and of far pairs over h = 0..n_bits."""
@@ -336,6 +483,23 @@ class ListedUnits:
         weight = np.where(pairs.near, near_table[self.distance], far_table[self.distance])
         half = sp.coo_array((weight, (pairs.first, pairs.second)), shape=(pairs.n_points, pairs.n_points))
         return SparseGraph(half + half.T)
+
+    def form(self, near_table: Table, far_table: Table) -> "Form":
+        """Return what bits are judged by: the graph itself."""
+        return Form(self.graph(near_table, far_table), None)
+
+
+AnyUnits = Units | ListedUnits | SampledUnits | SampledNearUnits
+
+
+def _draw(n_points: int, n_drawn: int, rng: np.random.Generator) -> Index:
+    """Draw some of n points, in rising order."""
+    return np.sort(rng.choice(n_points, n_drawn, replace=False))
+
+
+def _n_pairs(sizes: Index) -> int:
+    """Count the pairs within groups of these sizes."""
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def _renumber(first: Index, second: Index, points: Index, n_points: int) -> tuple[Index, Index, NDArray[np.bool_]]:

@@ -38,14 +38,23 @@ class Cut:
     sweeps: int
 
 
-class SignedGraph(ABC):
-    """Symmetric weights W between `n_points` points; positive attracts, negative repels."""
+class QuadraticForm(ABC):
+    """x'Wx with symmetric W: all that is needed to judge a bit, or to climb."""
 
     n_points: int
 
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
         """Return Wx."""
+
+    def value(self, side: Side) -> float:
+        """Return b'Wb."""
+        x = side.astype(np.float64)
+        return float(x @ self.matvec(x))
+
+
+class SignedGraph(QuadraticForm):
+    """Symmetric weights W between `n_points` points; positive attracts, negative repels."""
 
     @abstractmethod
     def absolute_degrees(self) -> Vector:
@@ -66,10 +75,6 @@ class SignedGraph(ABC):
     @abstractmethod
     def flip(self, point: int, side: Side, field: Vector) -> None:
         """Move a point to the other side; updates `side` and `field` in place."""
-
-    def value(self, side: Side) -> float:
-        """Return b'Wb."""
-        return float(side @ self.local_fields(side, self.field(side)))
 
 
 class _ExplicitGraph(SignedGraph):

@@ -13,12 +13,12 @@ from typing import Any
 
 from sklearn.base import BaseEstimator, clone, is_classifier
 
-from proxcode.hashing.base import HashFunction, Part
+from proxcode.hashing.base import HashFunction
 from proxcode.hashing.classifier import ClassifierHash, SVMHash
 from proxcode.hashing.kernel import KernelHash
 from proxcode.hashing.linear import LinearHash
 
-__all__ = ["ClassifierHash", "HashFunction", "KernelHash", "LinearHash", "Part", "SVMHash", "as_hash_function"]
+__all__ = ["ClassifierHash", "HashFunction", "KernelHash", "LinearHash", "SVMHash", "as_hash_function"]
 
 
 def as_hash_function(hash_function: Any) -> HashFunction:

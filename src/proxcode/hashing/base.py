@@ -1,26 +1,18 @@
 """What a hash function is: a bank of binary classifiers over the same points, one per bit."""
 
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode.cut import SignedGraph
-from proxcode.cut.graph import Side
+from proxcode.cut.graph import QuadraticForm, Side
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
 Labels = NDArray[np.int8]
 Rows = NDArray[np.int64]
-
-
-class Part(NamedTuple):
-    """Some of the training points and the graph between them."""
-
-    rows: Rows
-    graph: SignedGraph
 
 
 class HashFunction(ABC, BaseEstimator):
@@ -59,19 +51,26 @@ class HashFunction(ABC, BaseEstimator):
         """
 
     @abstractmethod
-    def learn(self, side: Side) -> Vector:
-        """Learn the next bit from its side, -1 or +1, of each point; return the margins of these points."""
-
-    def climb(self, graph: SignedGraph, steps: int, part: Part | None = None) -> Vector:
-        """Raise b'Wb of the last bit as hashed, in so many steps; return its margins.
+    def learn(self, side: Side, points: Rows | None = None) -> Vector:
+        """Learn the next bit; return its margins at all training points.
 
         Parameters
         ----------
-        graph : SignedGraph
-            The graph over all training points, by which the result is judged.
+        side : ndarray of int8
+            -1 or +1.
+        points : ndarray of int, default=None
+            The training points that sides are given for; None is all.
+        """
+
+    def climb(self, form: QuadraticForm, steps: int, points: Rows | None = None) -> Vector:
+        """Raise b'Wb of the last bit as hashed, in so many steps; return its margins at all training points.
+
+        Parameters
+        ----------
+        form : QuadraticForm
         steps : int
-        part : Part, default=None
-            Some of the points, over which the steps are made; None is all.
+        points : ndarray of int, default=None
+            The training points that the form is over; None is all.
         """
         raise NotImplementedError(f"{type(self).__name__} cannot climb: use coupling=0.")
 

@@ -47,24 +47,25 @@ class ClassifierHash(HashFunction):
         if not hasattr(self, "classifiers_"):
             self.classifiers_: list[Any] = []
             self.n_bits_ = 0
-        self._X, self._rows = X, np.arange(len(X))
-        if self.max_samples is not None:
-            if self.max_samples < 2:
-                raise ValueError(f"max_samples={self.max_samples}: a classifier needs at least 2 points.")
-            if self.max_samples < len(X):
-                self._rows = np.sort(rng.choice(len(X), self.max_samples, replace=False))
+        if self.max_samples is not None and self.max_samples < 2:
+            raise ValueError(f"max_samples={self.max_samples}: a classifier needs at least 2 points.")
+        n_samples = len(X) if self.max_samples is None else min(len(X), self.max_samples)
+        self._X, self._order = X, rng.permutation(len(X))
         self._seed = int(rng.integers(2**31))
-        self._check_size(len(self._rows))
+        self._check_size(n_samples)
 
     def _check_size(self, n: int) -> None:
         """Warn where training on n points takes too long."""
 
-    def learn(self, side: Side) -> Vector:
+    def learn(self, side: Side, points: Rows | None = None) -> Vector:
         """Train the classifier of the next bit."""
-        target = side[self._rows]
+        everyone = np.arange(len(self._X)) if points is None else points
+        drawn = np.argsort(self._order[everyone])[: self.max_samples]  # the first ones of an order drawn once
+        drawn.sort()
+        target = side[drawn]
         constant = len(np.unique(target)) == 1
         classifier = DummyClassifier(strategy="most_frequent") if constant else self._new_classifier()
-        self.classifiers_.append(classifier.fit(self._X[self._rows], target))
+        self.classifiers_.append(classifier.fit(self._X[everyone[drawn]], target))
         self.n_bits_ += 1
         return self.training_margins(self.n_bits_ - 1)
 
@@ -85,7 +86,7 @@ class ClassifierHash(HashFunction):
 
     def finish(self) -> None:
         """Drop the training points."""
-        del self._X, self._rows, self._seed
+        del self._X, self._order, self._seed
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits."""

@@ -17,10 +17,9 @@ from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.optimize import minimize
 
 from proxcode._blocks import map_blocks, one_blas_thread
-from proxcode.cut import SignedGraph
-from proxcode.cut.graph import Side
+from proxcode.cut.graph import QuadraticForm, Side
 from proxcode.cut.initial import sides
-from proxcode.hashing.base import HashFunction, Labels, Matrix, Part, Rows, Vector
+from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
 from proxcode.hashing.posteriors import Posteriors, fit_posteriors
 
 DEFAULT_RIDGE = 1e-5
@@ -129,41 +128,41 @@ class RidgeHash(HashFunction):
         r = self._basis.shape[1]
         if self.posteriors_ is None:  # the basis was made for it
             return cho_factor(np.eye(r) * (len(self._basis) / n))
-        centred = (self._basis - self._basis.mean(axis=0)).astype(np.float64)
+        self._basis_mean = self._basis.mean(axis=0, dtype=np.float64)
+        centred = self._basis - self._basis_mean
         gram = centred.T @ centred
         return cho_factor(gram + (1e-6 * np.trace(gram) / r + 1e-9 * len(centred)) * np.eye(r))
 
-    def learn(self, side: Side) -> Vector:
+    def learn(self, side: Side, points: Rows | None = None) -> Vector:
         """Fit the next bit to a side."""
         offset = float(side.mean())
+        basis = self._basis if points is None else self._basis[points]
         with one_blas_thread:
-            direction = cho_solve(self._normal, _moments(self._basis, side - offset))
+            direction = cho_solve(self._normal, _moments(basis, side - offset)) * (len(self._basis) / len(side))
         if self.posteriors_ is not None:  # psi has mean zero, posteriors have not
-            offset -= float(self._basis.mean(axis=0) @ direction)
+            offset -= float(self._basis_mean @ direction)
         self.directions_ = np.vstack([self.directions_, np.append(direction, offset)])
         self.n_bits_ += 1
         return self.training_margins(self.n_bits_ - 1)
 
-    def climb(self, graph: SignedGraph, steps: int, part: Part | None = None) -> Vector:
+    def climb(self, form: QuadraticForm, steps: int, points: Rows | None = None) -> Vector:
         """Raise t'Wt of the soft bit t = tanh(margins) by L-BFGS; keep it where b'Wb of the hard bit has risen too."""
-        margins = self.training_margins(self.n_bits_ - 1)
-        value = graph.value(sides(margins))
-        basis, slope_graph = (self._basis, graph) if part is None else (self._basis[part.rows], part.graph)
+        basis = self._basis if points is None else self._basis[points]
+        margins = _along(basis, self.directions_[-1])
+        value = form.value(sides(margins))
         start = self.directions_[-1] / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
         unit = max(abs(value), np.finfo(float).tiny)
 
         def loss_and_slope(direction: Vector) -> tuple[float, Vector]:
             soft = np.tanh(_along(basis, direction))
-            field = slope_graph.matvec(soft)
+            field = form.matvec(soft)
             slope = 2.0 * field * (1.0 - soft * soft)
             return -float(soft @ field) / unit, -np.append(_moments(basis, slope), slope.sum()) / unit
 
         climbed = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
-        climbed_margins = _along(self._basis, climbed)
-        if graph.value(sides(climbed_margins)) <= value:
-            return margins
-        self.directions_[-1] = climbed
-        return climbed_margins
+        if form.value(sides(_along(basis, climbed))) > value:
+            self.directions_[-1] = climbed
+        return self.training_margins(self.n_bits_ - 1)
 
     def training_margins(self, bit: int) -> Vector:
         """Return the margins of a bit at the training points."""
