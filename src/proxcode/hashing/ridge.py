@@ -150,16 +150,19 @@ class RidgeHash(HashFunction):
         basis = self._basis if points is None else self._basis[points]
         margins = _along(basis, self.directions_[-1])
         value = form.value(sides(margins))
-        start = self.directions_[-1] / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
-        unit = max(abs(value), np.finfo(float).tiny)
+        units = np.ones(basis.shape[1] + 1)  # in which coordinates move alike
+        units[-1] = 1.0 if self.posteriors_ is not None else len(self._basis) ** -0.5
+        start = self.directions_[-1] / units / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
+        value_unit = max(abs(value), np.finfo(float).tiny)
 
-        def loss_and_slope(direction: Vector) -> tuple[float, Vector]:
-            soft = np.tanh(_along(basis, direction))
+        def loss_and_slope(coordinates: Vector) -> tuple[float, Vector]:
+            soft = np.tanh(_along(basis, coordinates * units))
             field = form.matvec(soft)
             slope = 2.0 * field * (1.0 - soft * soft)
-            return -float(soft @ field) / unit, -np.append(_moments(basis, slope), slope.sum()) / unit
+            gradient = np.append(_moments(basis, slope), slope.sum()) * units
+            return -float(soft @ field) / value_unit, -gradient / value_unit
 
-        climbed = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+        climbed = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x * units
         if form.value(sides(_along(basis, climbed))) > value:
             self.directions_[-1] = climbed
         return self.training_margins(self.n_bits_ - 1)
