@@ -191,7 +191,10 @@ def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monke
         ({"coupling": -1}, "coupling=-1: give a whole number of steps"),
         ({"coupling": 2.5}, "coupling=2.5: give a whole number of steps"),
         ({"coupling": 3, "hash_function": SVMHash()}, "coupling=3 needs KernelHash"),
-        ({"coupling": 3, "error_correction": False}, "coupling=3 needs KernelHash and error_correction=True"),
+        (
+            {"coupling": 3, "error_correction": False},
+            "coupling=3 needs KernelHash or LinearHash and error_correction=True",
+        ),
         ({"cut_points": 1}, "cut_points=1: pairs need at least 2 points"),
         ({"cut_points": 50, "error_correction": False}, "cut_points=50 needs error_correction=True"),
     ],

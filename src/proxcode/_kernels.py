@@ -79,6 +79,21 @@ def add_list_field(words, near, far, x, indptr, indices, out):
         out[i] += s + _sum_range(words, far, x, i, start, x.size)
 
 
+@njit(parallel=True, fastmath=True, cache=True)
+def add_cross_field(words, row_numbers, table, columns, x, out):
+    """out[k] += sum over all columns j of table[h(row_numbers[k], columns[j])] x[j]."""
+    n_words = len(words)
+    for k in prange(row_numbers.size):
+        i = row_numbers[k]
+        s = 0.0
+        for j in range(np.uint64(0), np.uint64(x.size)):
+            distance = popcount(words[0][i] ^ columns[0][j])
+            for w in range(1, n_words):
+                distance += popcount(words[w][i] ^ columns[w][j])
+            s += table[distance] * x[j]
+        out[k] += s
+
+
 @njit(inline="always")
 def _add_range(words, table, i, step, start, stop, field):
     for j in range(np.uint64(start), np.uint64(stop)):

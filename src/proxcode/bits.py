@@ -23,7 +23,7 @@ from proxcode.relations import AnyUnits, Relation
 from proxcode.threshold import Threshold, logistic_loss, loss
 from proxcode.weights import Table, Weights
 
-MAX_CUTS, CUTS_POINTS = 4, 40_000  # cuts tried for each bit, points cut in all
+MAX_CUTS, CUTS = 8, 64  # cuts tried: so many for each of the first bits, then CUTS / k for bit k
 
 
 @runtime_checkable
@@ -130,15 +130,17 @@ class BitLoop:
     def _coupled_bit(self, hash_function: HashFunction, tables: tuple[Table, Table], rng: np.random.Generator) -> Cut:
         """Learn the bit with the largest b'Wb once hashed, of several cuts, and climb from there; return the cut."""
         n_bits, points = self.code.n_bits, self._units.points
-        graph, (form, form_points) = self._units.graph(*tables), self._units.form(*tables)
+        graph = self._units.graph(*tables)
         cuts, values = [], []
-        for _ in range(max(1, min(MAX_CUTS, CUTS_POINTS // graph.n_points))):
+        n_cuts = max(1, min(MAX_CUTS, CUTS // (n_bits + 1))) if self.relation.start_matters else 1
+        for _ in range(n_cuts):
             cuts.append(self.cut.solve(graph, rng))
             hashed = sides(hash_function.learn(cuts[-1].side, points))
-            values.append(form.value(hashed if form_points is None else hashed[form_points]))
+            values.append(graph.value(hashed if points is None else hashed[points]))
             hash_function.truncate(n_bits)
         best = cuts[int(np.argmax(values))]
         hash_function.learn(best.side, points)
+        form, form_points = self._units.form(*tables)
         hash_function.climb(form, self.coupling, form_points)
         return best
 

@@ -24,7 +24,7 @@ from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.weights import DifferenceWeights, Weights
 
 MAX_BITS = 1024
-COUPLING = 15  # steps after which more gain nothing on new points
+LABEL_COUPLING, COUPLING = 15, 8  # steps after which more gain nothing on new points
 CUT_POINTS = 10_000
 POOL_POINTS = 100_000  # that these are drawn from where there are labels
 
@@ -60,8 +60,8 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         bit, to study the cut on its own.
     coupling : int, default=None
         Steps by which the hash function, once fitted to a cut, climbs b'Wb of the bit as hashed: the best cut is often
-        not learnable, and what counts is the bit that new points get. 0 is the paper. None is 15 where the hash
-        function can (`KernelHash`) and its bits go into the code, else 0.
+        not learnable, and what counts is the bit that new points get. 0 is the paper. None is 15 with labels and 8
+        without, where the hash function can (`KernelHash`, `LinearHash`) and its bits go into the code, else 0.
     cut_points : int, default=None
         Points over whose pairs a bit is learned, drawn anew for each bit; hash functions and all near pairs of a radius
         still count in full. None is 10,000 where bits are coupled, else all.
@@ -192,7 +192,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _learn(self, X: NDArray[Any], y: Any, n_bits: int, loss_target: float, learned: "_Learned") -> Self:
         seed, proximity, hash_function, history = learned
         members, relation = proximity.relate(X, y)
-        coupling = self._check_coupling(hash_function)
+        coupling = self._check_coupling(hash_function, relation)
         cut_points = self._check_cut_points(coupling)
         rows = self._choose_pool(relation, cut_points, np.random.default_rng([seed, MAX_BITS + 1]))
         labels = relation.label_matrix() if coupling else None
@@ -226,14 +226,17 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 self._keep(learned, loop, X, y, members)
         return self
 
-    def _check_coupling(self, hash_function: HashFunction) -> int:
+    def _check_coupling(self, hash_function: HashFunction, relation: Relation) -> int:
         can_couple = hash_function.climbs and self.error_correction
         if self.coupling is None:
-            return COUPLING if can_couple else 0
+            steps = LABEL_COUPLING if isinstance(relation, SameClass | SharedClass) else COUPLING
+            return steps if can_couple else 0
         if not isinstance(self.coupling, numbers.Integral) or self.coupling < 0:
             raise ValueError(f"coupling={self.coupling!r}: give a whole number of steps, 0 for none.")
         if self.coupling and not can_couple:
-            raise ValueError(f"coupling={self.coupling} needs KernelHash and error_correction=True: use coupling=0.")
+            raise ValueError(
+                f"coupling={self.coupling} needs KernelHash or LinearHash and error_correction=True: use coupling=0."
+            )
         return int(self.coupling)
 
     def _check_cut_points(self, coupling: int) -> int | None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from proxcode._kernels import (
     add_class_field,
     add_class_row,
+    add_cross_field,
     add_list_field,
     add_list_row,
     add_mask_field,
@@ -43,6 +44,7 @@ Planes = tuple[NDArray[np.uint64], ...]
 
 MAX_LABELS = 1024  # a matrix of points by labels is made for at most so many
 SMALL_CLASSES = 50  # classes are drawn whole where at least so many of mean size fit into a sample
+EXACT_SHARE = 2.5  # n points against L drawn ones and back take 2 n L steps, all against all n^2
 PARALLEL_PAIRS = 10_000_000  # below this, some milliseconds' work, waiting for other threads costs more than they save
 
 
@@ -127,9 +129,17 @@ class NeighborLists(UnitPairs):
 
 
 class Relation(ABC):
-    """Near, far and unknown pairs of `n_points` points."""
+    """Near, far and unknown pairs of `n_points` points.
+
+    Attributes
+    ----------
+    n_points : int
+    start_matters : bool
+        Whether several cuts are worth trying for a bit: with classes they end far apart, with neighbours they do not.
+    """
 
     n_points: int
+    start_matters = True
 
     @abstractmethod
     def units(self, code: GrowingCode) -> "AnyUnits":
@@ -221,6 +231,8 @@ class SharedClass(Relation):
 
 class ListedNear(Relation):
     """Near where listed, far elsewhere: pairs first[k] < second[k]."""
+
+    start_matters = False
 
     def __init__(self, first: Index, second: Index, n_points: int) -> None:
         self.first, self.second, self.n_points = first, second, n_points
@@ -364,22 +376,23 @@ class SampledNearUnits:
     def counts(self) -> tuple[Index, Index]:
         """Return the histogram of all near pairs, and that of the sampled far pairs scaled up to all."""
         relation, code = self.relation, self.code
+        if self._exact:
+            return relation.units(code).counts()
         with _threads_for(len(relation.first)):
             distance = list_distances(tuple(code.words), relation.first, relation.second)
         near = np.bincount(distance, minlength=code.n_bits + 1)
         return near, np.rint(self._part_far * self._factor).astype(np.int64)
 
     def form(self, near_table: Table, far_table: Table) -> "Form":
-        """Return the form over all points."""
-        relation = self.relation
-        lists = relation.lists
-        rows = np.repeat(np.arange(relation.n_points), np.diff(lists.indptr))
-        with _threads_for(len(rows)):
-            weights = near_table[list_distances(tuple(self.code.words), rows, lists.indices)]
-        weights[rows == lists.indices] = 0.0
-        near = sp.csr_array((weights, lists.indices, lists.indptr), shape=(relation.n_points, relation.n_points))
-        far = CodeGraph(self.part, np.zeros_like(near_table), far_table)
-        return Form(SampledForm(near, far, self.points, self._factor), None)
+        """Return the form over all points; exact where that costs no more."""
+        if self._exact:
+            return self.relation.units(self.code).form(near_table, far_table)
+        factor = self.relation.n_points / (2 * len(self.points))
+        return Form(SampledForm(self.relation.lists, self.code, (near_table, far_table), self.points, factor), None)
+
+    @property
+    def _exact(self) -> bool:
+        return self.relation.n_points <= EXACT_SHARE * len(self.points)
 
     @cached_property
     def _part_far(self) -> Index:
@@ -401,15 +414,36 @@ class Form(NamedTuple):
 
 
 class SampledForm(QuadraticForm):
-    """Near weights of all points, stored; far weights of some of them, scaled up."""
+    """Near weights of all points, exact; far weights between all points and drawn ones, each standing for several.
 
-    def __init__(self, near: sp.csr_array, far: SignedGraph, points: Index, factor: float) -> None:
-        self.near, self.far, self.points, self.factor = near, far, points, factor
-        self.n_points = near.shape[0]
+    A far pair with both points drawn is met twice, with one of them drawn once, otherwise never; on average as often as
+    `factor` makes up for. The kernel sums far weights over all pairs, and those of near pairs are taken off again.
+    """
+
+    def __init__(
+        self, lists: NeighborLists, code: GrowingCode, tables: tuple[Table, Table], points: Index, factor: float
+    ) -> None:
+        near_table, far_table = tables
+        self.n_points = len(lists.indptr) - 1
+        self.words: Planes = tuple(code.words)
+        self.drawn_words: Planes = tuple(np.ascontiguousarray(word[points]) for word in code.words)
+        self.points, self.far_table = points, factor * far_table
+        rows, columns = np.repeat(np.arange(self.n_points), np.diff(lists.indptr)), lists.indices
+        is_drawn = np.zeros(self.n_points)
+        is_drawn[points] = 1.0
+        with _threads_for(len(rows)):
+            distance = list_distances(self.words, rows, columns)
+        weights = np.where(rows == columns, 0.0, near_table[distance])
+        weights -= (is_drawn[rows] + is_drawn[columns]) * self.far_table[distance]
+        self.corrections = sp.csr_array((weights, columns, lists.indptr), shape=(self.n_points, self.n_points))
 
     def matvec(self, x: Vector) -> Vector:
-        out: Vector = self.near @ x
-        out[self.points] += self.factor * self.far.matvec(x[self.points])
+        out: Vector = self.corrections @ x
+        to_drawn = np.zeros(len(self.points))
+        with _threads_for(len(out) * len(to_drawn)):
+            add_cross_field(self.words, np.arange(len(out)), self.far_table, self.drawn_words, x[self.points], out)
+            add_cross_field(self.words, self.points, self.far_table, self.words, x, to_drawn)
+        out[self.points] += to_drawn
         return out
 
 
