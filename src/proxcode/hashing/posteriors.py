@@ -9,6 +9,7 @@ from scipy.special import expit, softmax
 from proxcode.hashing.base import Labels, Matrix, Vector
 
 FIT_POINTS = 20_000  # enough for one slope and an offset per label
+SOFTENING = 0.25  # of the fitted logits
 
 
 class Posteriors(NamedTuple):
@@ -36,7 +37,12 @@ class Posteriors(NamedTuple):
 
 
 def fit_posteriors(scores: Matrix, labels: Labels) -> Posteriors:
-    """Fit slope and offset by maximum likelihood; labels are smoothed by one point of each kind, as Platt has it."""
+    """Fit slope and offset by maximum likelihood, and soften them.
+
+    Labels are smoothed by one point of each kind, as Platt has it. Posteriors as fitted are right about themselves but
+    make poor bits: a point that they mistake is given the whole code of another class. Softened ones leave its code
+    between the two.
+    """
     n = min(len(scores), FIT_POINTS)
     chosen = np.linspace(0, len(scores) - 1, n).astype(np.int64)
     scores, owned = scores[chosen].astype(np.float64), labels[chosen] > 0
@@ -62,4 +68,4 @@ def fit_posteriors(scores: Matrix, labels: Labels) -> Posteriors:
     start: Any = np.append(1 / spread, np.zeros(scores.shape[1]))
     bounds = [(0.1 / spread, 1000 / spread), *[(-50.0, 50.0)] * scores.shape[1]]
     fitted = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return Posteriors(float(fitted[0]), fitted[1:], exclusive)
+    return Posteriors(SOFTENING * float(fitted[0]), SOFTENING * fitted[1:], exclusive)

@@ -191,20 +191,21 @@ class RidgeHash(HashFunction):
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits."""
+        if self.posteriors_ is None:
+            return self._outputs(X, n_bits)
         directions = self.directions_[:n_bits]
-        n_outputs = n_bits if self.posteriors_ is None else len(self.coef_)
+        return self.posteriors_(self.label_scores(X)) @ directions[:, :-1].T + directions[:, -1]
+
+    def label_scores(self, X: Matrix) -> Vector:
+        """Return the regression scores of the labels, +1 or -1, less their mean; shape (n, n_labels)."""
+        return self._outputs(X, len(self.coef_))
+
+    def _outputs(self, X: Matrix, n_outputs: int) -> Vector:
         coef, intercept = self.coef_[:n_outputs].T, self.intercept_[:n_outputs]
-
-        def margins_of(rows: slice) -> Matrix:
-            outputs = self._inputs(X[rows]).astype(np.float64, copy=False) @ coef + intercept
-            if self.posteriors_ is None:
-                return outputs
-            return self.posteriors_(outputs) @ directions[:, :-1].T + directions[:, -1]
-
-        margins = np.empty((len(X), n_bits))
-        for rows, block in map_blocks(margins_of, len(X)):
-            margins[rows] = block
-        return margins
+        outputs = np.empty((len(X), n_outputs))
+        for rows, block in map_blocks(lambda rows: self._inputs(X[rows]).astype(np.float64, copy=False) @ coef, len(X)):
+            outputs[rows] = block + intercept
+        return outputs
 
 
 class _Features:
@@ -281,7 +282,7 @@ class _Features:
         centred_labels = labels[rows] - labels.mean(axis=0)
         for ridge in RIDGES:
             upper = cholesky(self.gram[:m, :m] + ridge * n * np.eye(m))
-            psi = _psi(points, upper)
+            psi = _psi(points.copy(), upper)
             fitted = psi @ solve_triangular(upper, moments[:m], trans=1)
             leverage = (psi**2).sum(axis=1) + 1 / n
             errors.append(float(((centred_labels - fitted) ** 2).sum(axis=1) @ (1 - leverage) ** -2.0))
@@ -314,6 +315,7 @@ class _Features:
 
 
 def _psi(centred_features: Matrix, upper: Matrix) -> Matrix:
+    """Return U^-T times each row, which is overwritten."""
     return solve_triangular(upper, centred_features.T, trans=1, overwrite_b=True, check_finite=False).T
 
 

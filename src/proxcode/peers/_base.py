@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxcode._validation import check_points
 from proxcode.hamming import Codes, pack
 from proxcode.hashing import as_hash_function
+from proxcode.hashing.ridge import RidgeHash
 
 Matrix = NDArray[Any]
 
@@ -58,7 +59,7 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 class SupervisedPeer(Peer):
     """A peer that learns from classes: each is given a codeword, and a hash function learns words bit by bit.
 
-    A sibling says which words are learned (`_words`); `self.hash_function_` then scores new points.
+    A sibling says which words are learned (`_words`); `_word_scores` then scores new points.
     """
 
     hash_function: Any
@@ -68,12 +69,28 @@ class SupervisedPeer(Peer):
         self.classes_, members = check_classes(self, y, len(X))
         rng = check_random_state(self.random_state)
         words = self._words(len(self.classes_), rng)
-        hash_function = as_hash_function(self.hash_function)
-        hash_function.begin(X, np.random.default_rng(rng.randint(2**31)))
-        for bit in words.T:
-            hash_function.learn(bit[members])
-        hash_function.finish()
-        self.hash_function_ = hash_function
+        bank = as_hash_function(self.hash_function)
+        bank_rng = np.random.default_rng(rng.randint(2**31))
+        self._words_by_class = None
+        if isinstance(bank, RidgeHash):
+            one_hot = np.where(members[:, None] == np.arange(len(self.classes_)), 1, -1).astype(np.int8)
+            bank.begin(X, bank_rng, labels=one_hot)
+            if bank.posteriors_ is not None:  # least squares is linear: a word's score is the sum of its classes'
+                self._words_by_class = words.astype(np.float64)
+                self._class_shares = np.bincount(members) / len(members)
+        else:
+            bank.begin(X, bank_rng)
+        if self._words_by_class is None:
+            for bit in words.T:
+                bank.learn(bit[members])
+        bank.finish()
+        self.hash_function_ = bank
+
+    def _word_scores(self, X: Matrix) -> Matrix:
+        """Return the scores of the bits of words."""
+        if self._words_by_class is None:
+            return self.hash_function_.scores(X, self.hash_function_.n_bits_)
+        return (self.hash_function_.label_scores(X) / 2 + self._class_shares) @ self._words_by_class
 
     @abstractmethod
     def _words(self, n_classes: int, rng: np.random.RandomState) -> NDArray[np.int8]:

@@ -61,7 +61,7 @@ class Hadamard(SupervisedPeer):
         return self.codewords_
 
     def _scores(self, X: Matrix) -> Matrix:
-        return self.hash_function_.scores(X, self.n_bits)
+        return self._word_scores(X)
 
 
 def hadamard_order(n_classes: int, n_bits: int) -> int:

@@ -58,7 +58,7 @@ class ClassifierCode(SupervisedPeer):
         return one_hot_codewords(n_classes, n_classes)
 
     def _scores(self, X: Matrix) -> Matrix:
-        margins = self.hash_function_.scores(X, len(self.classes_))
+        margins = self._word_scores(X)
         return self.codewords_[margins.argmax(axis=1)]
 
 
