@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from proxcode.bits import BitRecord
     from proxcode.code import ProximityPreservingCode
     from proxcode.cut import BitUpdate, Cut, Restarts, VectorUpdate, signed_cut
-    from proxcode.hamming import pack, unpack
+    from proxcode.hamming import asymmetric_distances, pack, unpack
     from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
     from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
     from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
@@ -41,6 +41,7 @@ __all__ = [
     "SharedLabel",
     "VectorUpdate",
     "WithinRadius",
+    "asymmetric_distances",
     "pack",
     "signed_cut",
     "unpack",
@@ -49,7 +50,7 @@ _HOMES = {
     "bits": {"BitRecord"},
     "code": {"ProximityPreservingCode"},
     "cut": {"BitUpdate", "Cut", "Restarts", "VectorUpdate", "signed_cut"},
-    "hamming": {"pack", "unpack"},
+    "hamming": {"asymmetric_distances", "pack", "unpack"},
     "hashing": {"ClassifierHash", "KernelHash", "LinearHash", "SVMHash"},
     "proximity": {"GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"},
     "threshold": {"CalibratedThreshold", "EqualErrorThreshold", "LogisticThreshold"},

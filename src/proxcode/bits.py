@@ -23,6 +23,7 @@ from proxcode.relations import AnyUnits, Relation
 from proxcode.threshold import Threshold, logistic_loss, loss
 from proxcode.weights import Table, Weights
 
+FULL_BITS, LEAST_POINTS = 16, 3000  # bits for which all points are drawn, points drawn for any later one
 MAX_CUTS, CUTS = 8, 64  # cuts tried: so many for each of the first bits, then CUTS / k for bit k
 
 
@@ -117,15 +118,27 @@ class BitLoop:
             self._units: AnyUnits = self.relation.units(self.code)
         else:
             rng = np.random.default_rng([self.seed, self.code.n_bits, n_points])
-            self._units = self.relation.sampled_units(self.code, self.cut_points, rng)
+            self._units = self.relation.sampled_units(self.code, self._n_drawn(), rng)
         self.near, self.far = self._units.counts()
         for name, counts in (("near", self.near), ("far", self.far)):
-            if counts.sum() == 0:
+            if counts.sum() == 0 and self._units.points is None:
                 raise ValueError(
                     f"there is no {name} pair among the {n_points} points: a code needs near and far pairs to tell "
                     "apart."
                 )
+            if counts.sum() == 0:
+                raise ValueError(
+                    f"there is no {name} pair among {self.cut_points} of the {n_points} points: raise cut_points, or "
+                    "check the proximity."
+                )
         self.beta, self.scale = self.threshold.line(self.near, self.far)
+
+    def _n_drawn(self) -> int:
+        """Return the points drawn for the next bit; with classes, bits after the first ones need fewer."""
+        if not self.relation.start_matters:
+            return self.cut_points
+        share = min(1.0, FULL_BITS / (self.code.n_bits + 1))
+        return max(min(self.cut_points, LEAST_POINTS), int(share * self.cut_points))
 
     def _coupled_bit(self, hash_function: HashFunction, tables: tuple[Table, Table], rng: np.random.Generator) -> Cut:
         """Learn the bit with the largest b'Wb once hashed, of several cuts, and climb from there; return the cut."""

@@ -26,7 +26,7 @@ from proxcode.weights import DifferenceWeights, Weights
 MAX_BITS = 1024
 LABEL_COUPLING, COUPLING = 15, 8  # steps after which more gain nothing on new points
 CUT_POINTS = 10_000
-POOL_POINTS = 100_000  # that these are drawn from where there are labels
+POOL_POINTS = 20_000  # that these are drawn from where there are labels
 
 
 class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -131,3 +131,35 @@ def distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
     for word_a, word_b in zip(to_words(a), to_words(b), strict=True):
         out += np.bitwise_count(word_a[:, None] ^ word_b[None, :])
     return out
+
+
+def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.float32]:
+    """Distances between queries given by their margins and packed codes, shape (n_queries, n_codes).
+
+    Bits in which a code differs from the query count by how sure the query is of them, tanh |margin|, in place of 1: a
+    bit that a little noise would turn tells little.
+
+    Parameters
+    ----------
+    scores : array of shape (n_queries, n_bits)
+        What `ProximityPreservingCode.scores` gives.
+    codes : array of uint8, shape (n_codes, ceil(n_bits / 8))
+
+    Examples
+    --------
+    >>> asymmetric_distances([[0.1, -9.0, 9.0]], pack([[0, 0, 1], [1, 1, 1]])).round(2)
+    array([[0.1, 1. ]], dtype=float32)
+    """
+    from proxcode._kernels import add_weighted_distances
+
+    margins, codes = np.atleast_2d(np.asarray(scores, dtype=np.float64)), check_codes(codes)
+    if not np.isfinite(margins).all():
+        raise ValueError("scores contain NaN or infinity: give the margins of `scores(X)`.")
+    n_bytes = -(-margins.shape[1] // 8)
+    if codes.shape[1] != n_bytes:
+        raise ValueError(f"scores of {margins.shape[1]} bits cannot be compared with codes of {codes.shape[1]} bytes.")
+    weights = np.zeros((len(margins), 8 * n_bytes), np.float32)
+    weights[:, : margins.shape[1]] = np.tanh(np.abs(margins))
+    out = np.zeros((len(margins), len(codes)), np.float32)
+    add_weighted_distances(pack(margins >= 0), weights, codes, out)
+    return out

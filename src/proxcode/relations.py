@@ -43,7 +43,7 @@ Table = NDArray[np.float64]
 Planes = tuple[NDArray[np.uint64], ...]
 
 MAX_LABELS = 1024  # a matrix of points by labels is made for at most so many
-SMALL_CLASSES = 50  # classes are drawn whole where at least so many of mean size fit into a sample
+ENOUGH_NEAR = 10  # near pairs for each drawn point; where there would be fewer, classes are drawn whole
 EXACT_SHARE = 2.5  # n points against L drawn ones and back take 2 n L steps, all against all n^2
 PARALLEL_PAIRS = 10_000_000  # below this, some milliseconds' work, waiting for other threads costs more than they save
 
@@ -185,17 +185,21 @@ class SameClass(Relation):
         n_near = _n_pairs(np.bincount(self.classes))
         n_far = _n_pairs(np.array([self.n_points])) - n_near
         sampled_near, sampled_far = (max(1, int(counts.sum())) for counts in part.counts())
-        near_factor = n_near * sampled_far / (n_far * sampled_near)
+        near_factor = n_near * sampled_far / (max(1, n_far) * sampled_near)
         return SampledUnits(points, part, near_factor)
 
-    def _draw(self, n_points: int, rng: np.random.Generator) -> Index:
-        """Draw points; whole classes where these are small, since few of their near pairs would be drawn otherwise."""
+    def _draw(self, n_drawn: int, rng: np.random.Generator) -> Index:
+        """Draw points; whole classes, up to a size, where few near pairs would be drawn otherwise."""
         sizes = np.bincount(self.classes)
-        if n_points * len(sizes) < SMALL_CLASSES * self.n_points:
-            return _draw(self.n_points, n_points, rng)
-        order = rng.permutation(len(sizes))
-        n_drawn = max(2, int(np.searchsorted(np.cumsum(sizes[order]), n_points, side="right")))
-        return np.flatnonzero(np.isin(self.classes, order[:n_drawn]))
+        if _n_pairs(sizes) * n_drawn >= ENOUGH_NEAR * self.n_points**2:
+            return _draw(self.n_points, n_drawn, rng)
+        points = rng.permutation(self.n_points)
+        points = points[np.argsort(self.classes[points], kind="stable")]
+        place_in_class = np.arange(self.n_points) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        turn = rng.random(len(sizes)) + (sizes < 2)  # of the classes, those of one point last
+        most = max(2, min(50, n_drawn // min(50, len(sizes))))  # of a class, so that many classes are drawn
+        priority = turn[self.classes[points]] + 2.0 * (place_in_class >= most)
+        return np.sort(points[np.argsort(priority, kind="stable")[:n_drawn]])
 
     def units(self, code: GrowingCode) -> "Units":
         words, keys, unit_of, size = _group(code.words, self.classes[None])

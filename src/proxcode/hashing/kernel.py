@@ -35,6 +35,8 @@ class KernelHash(RidgeHash):
         Mean of the landmarks, taken off all points before distances are computed.
     landmarks_ : ndarray of shape (m, d)
         Less the centre.
+    squared_norms_ : ndarray of shape (m,)
+        Of these.
     gamma_ : float
     ridge_, coef_, intercept_, posteriors_, directions_
         See `RidgeHash`.
@@ -54,6 +56,7 @@ class KernelHash(RidgeHash):
         chosen = X[rng.choice(len(X), min(n_landmarks, len(X)), replace=False)]
         self.center_ = chosen.mean(axis=0)
         self.landmarks_ = chosen - self.center_
+        self.squared_norms_ = (self.landmarks_ * self.landmarks_).sum(axis=1)
         self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
 
     @staticmethod
@@ -76,7 +79,7 @@ class KernelHash(RidgeHash):
         gamma = X.dtype.type(self.gamma_)
         kernel = X @ self.landmarks_.T
         of_points = gamma * (X * X).sum(axis=1)[:, None]
-        of_landmarks = gamma * (self.landmarks_ * self.landmarks_).sum(axis=1)
+        of_landmarks = gamma * self.squared_norms_
         for start in range(0, len(X), EXP_ROWS):
             rows = slice(start, start + EXP_ROWS)
             values = kernel[rows]

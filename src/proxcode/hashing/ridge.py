@@ -26,7 +26,7 @@ DEFAULT_RIDGE = 1e-5
 RIDGES = (1e-3, 1e-4, 1e-5, 1e-6)  # to choose from by leave-one-out
 RIDGE_FEATURES, RIDGE_POINTS = 1500, 2000  # the first features and points on which that is done
 FIT_BLOCK = 8192  # rows; each block adds a matrix of features by features
-MAX_STORED = 2**31  # bytes of features kept between two passes; more are computed again
+ENCODE_BLOCK = 256  # rows whose inputs stay in the processor's cache
 
 
 class RidgeHash(HashFunction):
@@ -82,15 +82,15 @@ class RidgeHash(HashFunction):
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
-            features = _Features(self._inputs, self._root, X, n_features, stored=labels is None)
+            features = _Features(self._inputs, self._root, X, n_features, labels)
             if labels is None:
                 self.ridge_ = DEFAULT_RIDGE if self.ridge is None else self.ridge
                 self._factorise(features)
                 basis = features.whitened(self._upper)
                 self.posteriors_: Posteriors | None = None
             else:
-                basis = self._label_basis(features, labels)
-            self._basis = basis if rows is None else basis[rows]
+                basis = self._label_basis(features, labels, np.arange(len(X)) if rows is None else rows)
+            self._basis = basis[rows] if labels is None and rows is not None else basis
             if is_new:
                 self.directions_, self.n_bits_ = np.empty((0, basis.shape[1] + 1)), 0
                 if labels is None:
@@ -106,21 +106,21 @@ class RidgeHash(HashFunction):
             raise ValueError(f"ridge={self.ridge_} is lost in rounding: give a larger one, or X in float64.") from error
         self._mean = features.mean
 
-    def _label_basis(self, features: "_Features", labels: Labels) -> Matrix:
-        """Return the posteriors of the labels at the training points, each as if fitted without its point."""
-        moments = features.moments(labels)
+    def _label_basis(self, features: "_Features", labels: Labels, rows: Rows) -> Matrix:
+        """Return the posteriors of the labels at some training points, each as if fitted without its point."""
+        moments = features.moments
         if self.ridge is not None:
             self.ridge_ = self.ridge
         elif not hasattr(self, "ridge_"):
-            self.ridge_ = features.best_ridge(labels, moments)
+            self.ridge_ = features.best_ridge(labels)
         self._factorise(features)
         along_psi = solve_triangular(self._upper, moments, trans=1)
         along_features = solve_triangular(self._upper, along_psi)
         along_inputs = along_features if self._root is None else solve_triangular(self._root, along_features)
         self.coef_ = np.ascontiguousarray(along_inputs.T)
         self.intercept_ = -self._mean @ along_features  # scores are those of labels less their mean
-        scores = features.leave_one_out(self._upper, along_psi, labels)
-        self.posteriors_ = fit_posteriors(scores, labels)
+        scores = features.leave_one_out(self._upper, along_psi, labels, rows)
+        self.posteriors_ = fit_posteriors(scores, labels[rows])
         return self.posteriors_(scores)
 
     def _normal_equations(self, n: int) -> Any:
@@ -150,9 +150,10 @@ class RidgeHash(HashFunction):
         basis = self._basis if points is None else self._basis[points]
         margins = _along(basis, self.directions_[-1])
         value = form.value(sides(margins))
+        self.directions_[-1] /= max(float(np.abs(margins).mean()), np.finfo(float).tiny)
         units = np.ones(basis.shape[1] + 1)  # in which coordinates move alike
         units[-1] = 1.0 if self.posteriors_ is not None else len(self._basis) ** -0.5
-        start = self.directions_[-1] / units / max(float(np.abs(margins).mean()), np.finfo(float).tiny)
+        start = self.directions_[-1] / units
         value_unit = max(abs(value), np.finfo(float).tiny)
 
         def loss_and_slope(coordinates: Vector) -> tuple[float, Vector]:
@@ -203,46 +204,60 @@ class RidgeHash(HashFunction):
     def _outputs(self, X: Matrix, n_outputs: int) -> Vector:
         coef, intercept = self.coef_[:n_outputs].T, self.intercept_[:n_outputs]
         outputs = np.empty((len(X), n_outputs))
-        for rows, block in map_blocks(lambda rows: self._inputs(X[rows]).astype(np.float64, copy=False) @ coef, len(X)):
+        for rows, block in map_blocks(
+            lambda rows: self._inputs(X[rows]).astype(np.float64, copy=False) @ coef, len(X), ENCODE_BLOCK
+        ):
             outputs[rows] = block + intercept
         return outputs
 
 
 class _Features:
-    """phi at the training points, in blocks: kept where `stored` or where they fit, else computed again each time."""
+    """phi at the training points, computed in blocks.
 
-    def __init__(self, inputs: Any, root: Matrix | None, X: Matrix, n_features: int, *, stored: bool) -> None:
+    Attributes
+    ----------
+    mean : ndarray of shape (m,)
+    gram : ndarray of shape (m, m)
+        Upper triangle of the centred Gram matrix.
+    moments : ndarray of shape (m, n_labels) or None
+        Sums over points of features times centred labels.
+    kept : ndarray of shape (n, m) or None
+        The features, where there are no labels; with labels few are needed again, and computed again.
+    """
+
+    def __init__(self, inputs: Any, root: Matrix | None, X: Matrix, n_features: int, labels: Labels | None) -> None:
         self.inputs, self.X, self.n, self.m = inputs, X, len(X), n_features
         self.root = None if root is None else np.asfortranarray(root.astype(X.dtype))
-        fits = self.n * self.m * X.dtype.itemsize <= MAX_STORED
-        self.kept = np.empty((self.n, self.m), X.dtype) if stored or fits else None
-        self._sum_up()
+        self.kept = np.empty((self.n, self.m), X.dtype) if labels is None else None
+        self.gram, self.mean = np.zeros((self.m, self.m), order="F"), np.zeros(self.m)
+        self.moments = np.zeros((self.m, 0 if labels is None else labels.shape[1]))
+        self._sum_up(labels)
 
-    def compute(self, rows: slice) -> Matrix:
-        values = self.inputs(self.X[rows])
+    def _sum_up(self, labels: Labels | None) -> None:
+        rank_k_update = ssyrk if self.X.dtype == np.float32 else dsyrk
+        centred_labels = np.empty((self.n, 0), self.X.dtype)
+        if labels is not None:
+            centred_labels = labels - labels.mean(axis=0).astype(self.X.dtype)
+
+        def sums_of(rows: slice) -> tuple[Matrix, Vector, Matrix]:
+            block = self.compute(self.X[rows])
+            if self.kept is not None:
+                self.kept[rows] = block
+            sums = block.sum(axis=0, dtype=np.float64)
+            return rank_k_update(1.0, block.T), sums, block.T @ centred_labels[rows]
+
+        for _, (gram, sums, moments) in map_blocks(sums_of, self.n, FIT_BLOCK):
+            self.gram += gram
+            self.mean += sums / self.n
+            self.moments += moments
+        self.gram -= self.n * np.outer(self.mean, self.mean)
+
+    def compute(self, points: Matrix) -> Matrix:
+        """Return phi of some points."""
+        values = self.inputs(points)
         if self.root is None:
             return values
         return solve_triangular(self.root, values.T, trans=1, overwrite_b=True, check_finite=False).T
-
-    def __getitem__(self, rows: slice) -> Matrix:
-        return self.compute(rows) if self.kept is None else self.kept[rows]
-
-    def _sum_up(self) -> None:
-        """Compute the mean and the upper triangle of the centred Gram matrix."""
-        rank_k_update = ssyrk if self.X.dtype == np.float32 else dsyrk
-
-        def sums_of(rows: slice) -> tuple[Matrix, Vector]:
-            block = self.compute(rows)
-            if self.kept is not None:
-                self.kept[rows] = block
-            return rank_k_update(1.0, block.T), block.sum(axis=0, dtype=np.float64)
-
-        self.gram, sums = np.zeros((self.m, self.m), order="F"), np.zeros(self.m)
-        for _, (block_gram, block_sums) in map_blocks(sums_of, self.n, FIT_BLOCK):
-            self.gram += block_gram
-            sums += block_sums
-        self.mean = sums / self.n
-        self.gram -= self.n * np.outer(self.mean, self.mean)
 
     def factor(self, ridge: float) -> Matrix:
         """Return U of all features."""
@@ -250,67 +265,52 @@ class _Features:
         penalised[np.diag_indices(self.m)] += ridge * self.n
         return cholesky(penalised, overwrite_a=True, check_finite=False)
 
-    def centred(self, rows: slice) -> Matrix:
-        return self[rows] - self.mean.astype(self.X.dtype)
-
     def whitened(self, upper: Matrix) -> Matrix:
-        """Return psi at all points, in the place of the features."""
+        """Return psi at all points, in the place of the features that were kept."""
         assert self.kept is not None
-        basis, upper = self.kept, np.asfortranarray(upper.astype(self.X.dtype))
+        basis, upper, mean = self.kept, np.asfortranarray(upper.astype(self.X.dtype)), self.mean.astype(self.X.dtype)
 
         def whiten(rows: slice) -> None:
-            basis[rows] = _psi(self.centred(rows), upper)
+            basis[rows] = _psi(basis[rows] - mean, upper)
 
         for _ in map_blocks(whiten, self.n):
             pass
         return basis
 
-    def moments(self, labels: Labels) -> Matrix:
-        """Return the sums over points of centred features times centred labels, shape (m, n_labels)."""
-        mean = labels.mean(axis=0).astype(self.X.dtype)
-        moments = np.zeros((self.m, labels.shape[1]))
-        for _, product in map_blocks(lambda rows: self[rows].T @ (labels[rows] - mean), self.n):
-            moments += product
-        return moments
-
-    def best_ridge(self, labels: Labels, moments: Matrix) -> float:
+    def best_ridge(self, labels: Labels) -> float:
         """Return the ridge of least squared leave-one-out error, by the first features and some points."""
         m, n = min(self.m, RIDGE_FEATURES), self.n
-        errors = []
         rows = np.linspace(0, n - 1, min(n, RIDGE_POINTS)).astype(np.int64)
-        points = self.compute_some(rows)[:, :m] - self.mean[:m]
+        points = self.compute(self.X[rows])[:, :m] - self.mean[:m]
         centred_labels = labels[rows] - labels.mean(axis=0)
+        errors = []
         for ridge in RIDGES:
             upper = cholesky(self.gram[:m, :m] + ridge * n * np.eye(m))
             psi = _psi(points.copy(), upper)
-            fitted = psi @ solve_triangular(upper, moments[:m], trans=1)
+            fitted = psi @ solve_triangular(upper, self.moments[:m], trans=1)
             leverage = (psi**2).sum(axis=1) + 1 / n
             errors.append(float(((centred_labels - fitted) ** 2).sum(axis=1) @ (1 - leverage) ** -2.0))
         return RIDGES[int(np.argmin(errors))]
 
-    def compute_some(self, rows: Rows) -> Matrix:
-        values = self.X[rows]
-        inputs = self.inputs(values)
-        return inputs if self.root is None else solve_triangular(self.root, inputs.T, trans=1).T
-
-    def leave_one_out(self, upper: Matrix, along_psi: Matrix, labels: Labels) -> Matrix:
-        """Return the label scores at the training points, each as if fitted without its point."""
+    def leave_one_out(self, upper: Matrix, along_psi: Matrix, labels: Labels, rows: Rows) -> Matrix:
+        """Return the label scores at some training points, each as if fitted without its point."""
         n, dtype = self.n, self.X.dtype
-        mean = labels.mean(axis=0).astype(dtype)
+        label_mean, mean = labels.mean(axis=0).astype(dtype), self.mean.astype(dtype)
         upper, along_psi = np.asfortranarray(upper.astype(dtype)), along_psi.astype(dtype)
         rounding = np.finfo(dtype).eps
 
-        def scores_of(rows: slice) -> Matrix:
-            psi = _psi(self.centred(rows), upper)
+        def scores_of(block: slice) -> Matrix:
+            chosen = rows[block]
+            psi = _psi(self.compute(self.X[chosen]) - mean, upper)
             leverage = np.minimum((psi**2).sum(axis=1) + 1 / n, 1 - 1000 * rounding)
-            centred = labels[rows] - mean
+            centred = labels[chosen] - label_mean
             scores = centred - (centred - psi @ along_psi) / (1 - leverage)[:, None]
             scores += centred / (n - 1)  # less the mean without the point: the mean with it would tell its label
             return np.where(np.abs(scores) > 100 * rounding, scores, 0)  # and so would its rounding
 
-        scores = np.empty((n, labels.shape[1]), dtype)
-        for rows, block in map_blocks(scores_of, n):
-            scores[rows] = block
+        scores = np.empty((len(rows), labels.shape[1]), dtype)
+        for block, values in map_blocks(scores_of, len(rows)):
+            scores[block] = values
         return scores
 
 

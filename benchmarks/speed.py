@@ -1,0 +1,83 @@
+"""Time of fitting and encoding against the bare matrix products that they cannot do without, in the same run.
+
+    python benchmarks/speed.py
+
+fit      59,000 x 512, labels, 64 bits, 3,000 landmarks; bare: n m d + n m^2 multiply-adds in single precision
+encode   10,000 x 512 by that model; bare: the product with the landmarks and that with the coefficients
+single   one vector at a time, milliseconds
+radius   20,019 x 40, 50 bits, defaults; seconds
+"""
+
+import json
+import sys
+from time import perf_counter
+
+import numpy as np
+
+from _common import gist, in_child, peak_gib, record
+
+N, N_LANDMARKS, N_BITS, BATCH = 59_000, 3000, 64, 10_000
+
+
+def seconds(function, repeats=1):
+    """Return the best time of a few."""
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        function()
+        times.append(perf_counter() - start)
+    return min(times)
+
+
+def labels():
+    from proxcode import KernelHash, ProximityPreservingCode
+
+    X, y = gist()
+    X, y, queries = X[:N], y[:N], X[-BATCH:]
+    warm_up = ProximityPreservingCode(n_bits=N_BITS, hash_function=KernelHash(100), random_state=0).fit(
+        X[:2000], y[:2000]
+    )
+    warm_up.encode(queries[:10])
+    landmarks = X[:N_LANDMARKS]
+    kernel = np.random.default_rng(0).random((N, N_LANDMARKS), np.float32)
+    bare_fit = seconds(lambda: X @ landmarks.T, repeats=2) + seconds(lambda: kernel.T @ kernel, repeats=2)
+    model = ProximityPreservingCode(n_bits=N_BITS, hash_function=KernelHash(N_LANDMARKS), random_state=0)
+    fit = seconds(lambda: model.fit(X, y))
+    coef = model.hash_function_.coef_.T.astype(np.float32)
+    bare_encode = seconds(lambda: (queries @ landmarks.T) @ coef, repeats=5)
+    encode = seconds(lambda: model.encode(queries), repeats=5)
+    single = seconds(lambda: [model.encode(query[None]) for query in queries[:100]], repeats=5) / 100
+    return [
+        row("fit", fit, bare_fit, "at most 3"),
+        row("encode 10,000", encode, bare_encode, "at most 1.43"),
+        row("single vector", single, None, "under 0.001 s"),
+    ]
+
+
+def radius():
+    from proxcode import ProximityPreservingCode
+
+    X, _ = gist(n_components=40)
+    X = X[np.random.default_rng(0).permutation(len(X))[:20_019]]
+    ProximityPreservingCode(n_bits=50, random_state=0).fit(X[:2000])
+    return [
+        row("radius fit", seconds(lambda: ProximityPreservingCode(n_bits=50, random_state=0).fit(X)), None, "120 s")
+    ]
+
+
+def row(task, measured, bare, target):
+    return {
+        "task": task,
+        "seconds": measured,
+        "bare": bare or float("nan"),
+        "ratio": measured / bare if bare else float("nan"),
+        "target": target,
+        "peak_GiB": peak_gib(),
+    }
+
+
+if __name__ == "__main__":
+    if len(sys.argv) == 2:
+        print(json.dumps({"labels": labels, "radius": radius}[sys.argv[1]]()))
+    else:
+        record("speed", in_child(__file__, "labels") + in_child(__file__, "radius"))
