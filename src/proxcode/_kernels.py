@@ -198,6 +198,21 @@ def next_improving(side, field, unit_of, own, tolerance, start):
     return side.size
 
 
+@njit(cache=True)
+def sweep_classes(words, near, far, lower, upper, unit_of, own, tolerance, side, field):
+    """Flip each point in turn whose flip raises b'Wb, units sorted by class; returns how many."""
+    flips = 0
+    for point in range(side.size):
+        unit = unit_of[point]
+        if side[point] * field[unit] - own[unit] < -tolerance[point]:
+            side[point] = -side[point]
+            step = 2.0 * side[point]
+            field[unit] += step * own[unit]
+            add_class_row(words, near, far, unit, step, lower[unit], upper[unit], field)
+            flips += 1
+    return flips
+
+
 @njit(parallel=True, cache=True)
 def add_weighted_distances(signs, weights, codes, out):
     """out[q, j] += weights[q] over the bits in which codes[j] differs from signs[q]; all are packed but the weights.

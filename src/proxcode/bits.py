@@ -23,7 +23,7 @@ from proxcode.relations import AnyUnits, Relation
 from proxcode.threshold import Threshold, logistic_loss, loss
 from proxcode.weights import Table, Weights
 
-FULL_BITS, LEAST_POINTS = 16, 3000  # bits for which all points are drawn, points drawn for any later one
+FULL_BITS, LEAST_POINTS = 12, 2500  # bits for which all points are drawn, points drawn for any later one
 MAX_CUTS, CUTS = 8, 64  # cuts tried: so many for each of the first bits, then CUTS / k for bit k
 
 

@@ -33,6 +33,7 @@ from proxcode._kernels import (
     count_ranges,
     list_distances,
     next_improving,
+    sweep_classes,
 )
 from proxcode.cut import SignedGraph, SparseGraph
 from proxcode.cut.graph import QuadraticForm, Side, Vector
@@ -488,6 +489,14 @@ class CodeGraph(SignedGraph):
         units, unit, step = self.units, int(self.units.unit_of[point]), 2.0 * float(side[point])
         field[unit] += step * self.own[unit]
         units.pairs.add_row(units.words, self.near_table, self.far_table, unit, step, field)
+
+    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
+        units, pairs = self.units, self.units.pairs
+        if not isinstance(pairs, ClassRanges):
+            return super().sweep(side, field, tolerance)
+        tables = (self.near_table, self.far_table)
+        own = (units.unit_of, self.own)
+        return int(sweep_classes(units.words, *tables, pairs.lower, pairs.upper, *own, tolerance, side, field))
 
     def _unit_field(self, x: Vector) -> Vector:
         units = self.units

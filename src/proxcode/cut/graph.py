@@ -76,6 +76,16 @@ class SignedGraph(QuadraticForm):
     def flip(self, point: int, side: Side, field: Vector) -> None:
         """Move a point to the other side; updates `side` and `field` in place."""
 
+    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
+        """Flip each point in turn whose flip improves; returns how many, updates `side` and `field` in place."""
+        flips = 0
+        point = self.next_improving(side, field, tolerance, 0)
+        while point < self.n_points:
+            self.flip(point, side, field)
+            flips += 1
+            point = self.next_improving(side, field, tolerance, point + 1)
+        return flips
+
 
 class _ExplicitGraph(SignedGraph):
     """A graph whose weights are stored: the field is s itself."""

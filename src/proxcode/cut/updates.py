@@ -45,11 +45,7 @@ class BitUpdate(LocalSearch):
         flips, sweeps, flips_before = 0, 0, -1
         while flips > flips_before:
             flips_before = flips
-            point = graph.next_improving(side, field, tolerance, 0)
-            while point < graph.n_points:
-                graph.flip(point, side, field)
-                flips += 1
-                point = graph.next_improving(side, field, tolerance, point + 1)
+            flips += graph.sweep(side, field, tolerance)
             sweeps += 1
         return Cut(side, float(side @ graph.local_fields(side, field)), flips, sweeps)
 

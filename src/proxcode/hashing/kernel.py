@@ -10,7 +10,7 @@ from proxcode.hashing.ridge import RidgeHash
 JITTER = 1e-4  # on the unit diagonal of the kernel between landmarks: above the rounding of single precision
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000
 MAX_NUMBERS = 500_000_000  # points times landmarks, where the features of all points are kept
-EXP_ROWS = 64  # rows whose kernel values stay in the processor's cache
+EXP_ROWS = 32  # rows whose kernel values stay in the processor's cache
 
 
 class KernelHash(RidgeHash):
@@ -35,9 +35,9 @@ class KernelHash(RidgeHash):
         Mean of the landmarks, taken off all points before distances are computed.
     landmarks_ : ndarray of shape (m, d)
         Less the centre.
-    squared_norms_ : ndarray of shape (m,)
-        Of these.
     gamma_ : float
+    exponent_factor_ : ndarray of shape (d + 2, m)
+        What gives the exponents of the kernel in one product.
     ridge_, coef_, intercept_, posteriors_, directions_
         See `RidgeHash`.
     """
@@ -56,8 +56,8 @@ class KernelHash(RidgeHash):
         chosen = X[rng.choice(len(X), min(n_landmarks, len(X)), replace=False)]
         self.center_ = chosen.mean(axis=0)
         self.landmarks_ = chosen - self.center_
-        self.squared_norms_ = (self.landmarks_ * self.landmarks_).sum(axis=1)
         self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
+        self.exponent_factor_ = self._exponent_factor()
 
     @staticmethod
     def _default_landmarks(n: int, stored: bool) -> int:
@@ -74,18 +74,18 @@ class KernelHash(RidgeHash):
     def _inputs(self, X: Matrix) -> Matrix:
         return self._centred_kernel(X - self.center_)
 
+    def _exponent_factor(self) -> Matrix:
+        """Return (2 gamma z, -gamma |z|^2, 1) in columns: times (x, 1, -gamma |x|^2) it gives -gamma |x - z|^2."""
+        Z, gamma = self.landmarks_, self.landmarks_.dtype.type(self.gamma_)
+        columns = [2 * gamma * Z, -gamma * (Z * Z).sum(axis=1, keepdims=True), np.ones_like(Z[:, :1])]
+        return np.ascontiguousarray(np.hstack(columns).T)
+
     def _centred_kernel(self, X: Matrix) -> Matrix:
         """Return exp(-gamma |x - z|^2) for the rows of X and the landmarks, both less the centre."""
-        gamma = X.dtype.type(self.gamma_)
-        kernel = X @ self.landmarks_.T
-        of_points = gamma * (X * X).sum(axis=1)[:, None]
-        of_landmarks = gamma * self.squared_norms_
+        norms = (X * X).sum(axis=1, keepdims=True)
+        kernel = np.hstack([X, np.ones_like(norms), -X.dtype.type(self.gamma_) * norms]) @ self.exponent_factor_
         for start in range(0, len(X), EXP_ROWS):
-            rows = slice(start, start + EXP_ROWS)
-            values = kernel[rows]
-            values *= 2 * gamma
-            values -= of_points[rows]
-            values -= of_landmarks
+            values = kernel[start : start + EXP_ROWS]
             np.minimum(values, 0, out=values)
             np.exp(values, out=values)
         return kernel

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
-from scipy.linalg.blas import dsyrk, ssyrk
 from scipy.optimize import minimize
 
 from proxcode._blocks import map_blocks, one_blas_thread
@@ -26,7 +25,9 @@ DEFAULT_RIDGE = 1e-5
 RIDGES = (1e-3, 1e-4, 1e-5, 1e-6)  # to choose from by leave-one-out
 RIDGE_FEATURES, RIDGE_POINTS = 1500, 2000  # the first features and points on which that is done
 FIT_BLOCK = 8192  # rows; each block adds a matrix of features by features
-ENCODE_BLOCK = 256  # rows whose inputs stay in the processor's cache
+FEW = 256  # functions, with which products are too small to be split over threads
+PANEL = 256  # columns that a triangular system is solved for at a time
+ENCODE_BLOCK = 1024  # rows whose inputs stay in the processor's cache
 
 
 class RidgeHash(HashFunction):
@@ -227,14 +228,13 @@ class _Features:
 
     def __init__(self, inputs: Any, root: Matrix | None, X: Matrix, n_features: int, labels: Labels | None) -> None:
         self.inputs, self.X, self.n, self.m = inputs, X, len(X), n_features
-        self.root = None if root is None else np.asfortranarray(root.astype(X.dtype))
+        self.root = None if root is None else _Solver(root, X.dtype)
         self.kept = np.empty((self.n, self.m), X.dtype) if labels is None else None
         self.gram, self.mean = np.zeros((self.m, self.m), order="F"), np.zeros(self.m)
         self.moments = np.zeros((self.m, 0 if labels is None else labels.shape[1]))
         self._sum_up(labels)
 
     def _sum_up(self, labels: Labels | None) -> None:
-        rank_k_update = ssyrk if self.X.dtype == np.float32 else dsyrk
         centred_labels = np.empty((self.n, 0), self.X.dtype)
         if labels is not None:
             centred_labels = labels - labels.mean(axis=0).astype(self.X.dtype)
@@ -244,7 +244,7 @@ class _Features:
             if self.kept is not None:
                 self.kept[rows] = block
             sums = block.sum(axis=0, dtype=np.float64)
-            return rank_k_update(1.0, block.T), sums, block.T @ centred_labels[rows]
+            return block.T @ block, sums, block.T @ centred_labels[rows]
 
         for _, (gram, sums, moments) in map_blocks(sums_of, self.n, FIT_BLOCK):
             self.gram += gram
@@ -255,9 +255,7 @@ class _Features:
     def compute(self, points: Matrix) -> Matrix:
         """Return phi of some points."""
         values = self.inputs(points)
-        if self.root is None:
-            return values
-        return solve_triangular(self.root, values.T, trans=1, overwrite_b=True, check_finite=False).T
+        return values if self.root is None else self.root.solve(values)
 
     def factor(self, ridge: float) -> Matrix:
         """Return U of all features."""
@@ -268,10 +266,10 @@ class _Features:
     def whitened(self, upper: Matrix) -> Matrix:
         """Return psi at all points, in the place of the features that were kept."""
         assert self.kept is not None
-        basis, upper, mean = self.kept, np.asfortranarray(upper.astype(self.X.dtype)), self.mean.astype(self.X.dtype)
+        basis, solver, mean = self.kept, _Solver(upper, self.X.dtype), self.mean.astype(self.X.dtype)
 
         def whiten(rows: slice) -> None:
-            basis[rows] = _psi(basis[rows] - mean, upper)
+            basis[rows] = solver.solve(basis[rows] - mean)
 
         for _ in map_blocks(whiten, self.n):
             pass
@@ -286,7 +284,7 @@ class _Features:
         errors = []
         for ridge in RIDGES:
             upper = cholesky(self.gram[:m, :m] + ridge * n * np.eye(m))
-            psi = _psi(points.copy(), upper)
+            psi = solve_triangular(upper, points.T, trans=1).T
             fitted = psi @ solve_triangular(upper, self.moments[:m], trans=1)
             leverage = (psi**2).sum(axis=1) + 1 / n
             errors.append(float(((centred_labels - fitted) ** 2).sum(axis=1) @ (1 - leverage) ** -2.0))
@@ -296,12 +294,12 @@ class _Features:
         """Return the label scores at some training points, each as if fitted without its point."""
         n, dtype = self.n, self.X.dtype
         label_mean, mean = labels.mean(axis=0).astype(dtype), self.mean.astype(dtype)
-        upper, along_psi = np.asfortranarray(upper.astype(dtype)), along_psi.astype(dtype)
+        solver, along_psi = _Solver(upper, dtype), along_psi.astype(dtype)
         rounding = np.finfo(dtype).eps
 
         def scores_of(block: slice) -> Matrix:
             chosen = rows[block]
-            psi = _psi(self.compute(self.X[chosen]) - mean, upper)
+            psi = solver.solve(self.compute(self.X[chosen]) - mean)
             leverage = np.minimum((psi**2).sum(axis=1) + 1 / n, 1 - 1000 * rounding)
             centred = labels[chosen] - label_mean
             scores = centred - (centred - psi @ along_psi) / (1 - leverage)[:, None]
@@ -314,14 +312,30 @@ class _Features:
         return scores
 
 
-def _psi(centred_features: Matrix, upper: Matrix) -> Matrix:
-    """Return U^-T times each row, which is overwritten."""
-    return solve_triangular(upper, centred_features.T, trans=1, overwrite_b=True, check_finite=False).T
+class _Solver:
+    """Rows times the inverse of an upper triangular matrix, panel by panel, by products alone.
+
+    BLAS has a routine for it, but scipy calls it with Python's lock held: blocks in other threads would have to wait.
+    """
+
+    def __init__(self, upper: Matrix, dtype: Any) -> None:
+        self.upper = upper.astype(dtype, order="C")
+        self.panels = [slice(start, min(start + PANEL, len(upper))) for start in range(0, len(upper), PANEL)]
+        self.inverses = [solve_triangular(upper[p, p], np.eye(p.stop - p.start)).astype(dtype) for p in self.panels]
+
+    def solve(self, rows: Matrix) -> Matrix:
+        """Return rows U^-1, in the place of the rows."""
+        for panel, inverse in zip(self.panels, self.inverses, strict=True):
+            known = slice(0, panel.start)
+            rows[:, panel] = (rows[:, panel] - rows[:, known] @ self.upper[known, panel]) @ inverse
+        return rows
 
 
 def _along(basis: Matrix, direction: Vector) -> Vector:
     """Margins of a bit given in the basis, its offset last."""
     coefficients = direction[:-1].astype(basis.dtype)
+    if basis.shape[1] < FEW:
+        return (basis @ coefficients).astype(np.float64) + direction[-1]
     margins = np.empty(len(basis))
     for rows, product in map_blocks(lambda rows: basis[rows] @ coefficients, len(basis)):
         margins[rows] = product
@@ -331,6 +345,8 @@ def _along(basis: Matrix, direction: Vector) -> Vector:
 def _moments(basis: Matrix, values: Matrix) -> Vector:
     """Return the sums of the basis functions times a value over the points."""
     values = values.astype(basis.dtype)
+    if basis.shape[1] < FEW:
+        return (values @ basis).astype(np.float64)
     moments = np.zeros(basis.shape[1])
     for _, product in map_blocks(lambda rows: values[rows] @ basis[rows], len(basis)):
         moments += product
