@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from sklearn.datasets import load_digits
+from sklearn.metrics import average_precision_score
 
-from proxcode.hamming import GrowingCode, check_codes, distances, pack, to_words, unpack
+from proxcode import ProximityPreservingCode
+from proxcode.hamming import GrowingCode, asymmetric_distances, check_codes, distances, pack, to_words, unpack
 
 bit_matrices = arrays(
     np.uint8, array_shapes(min_dims=2, max_dims=2, min_side=0, max_side=140), elements=st.integers(0, 1)
@@ -96,3 +99,44 @@ def test_words_are_contiguous_planes(rng):
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n_bits", [1, 7, 8, 13, 64, 130])
+def test_asymmetric_distances_weigh_the_bits_that_differ(n_bits, rng):
+    scores, bits = rng.normal(size=(5, n_bits)), rng.integers(0, 2, (11, n_bits))
+    differs = (scores >= 0)[:, None] != bits[None].astype(bool)
+    expected = (np.tanh(np.abs(scores))[:, None] * differs).sum(axis=-1)
+    np.testing.assert_allclose(asymmetric_distances(scores, pack(bits)), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_sure_queries_have_hamming_distances(rng):
+    query, bits = rng.integers(0, 2, (3, 40)), rng.integers(0, 2, (20, 40))
+    sure = np.where(query > 0, 50.0, -50.0)
+    np.testing.assert_array_equal(asymmetric_distances(sure, pack(bits)), distances(pack(query), pack(bits)))
+
+
+def test_asymmetric_distances_refuse_what_does_not_fit(rng):
+    codes = pack(rng.integers(0, 2, (4, 16)))
+    with pytest.raises(ValueError, match="scores of 20 bits cannot be compared with codes of 2 bytes"):
+        asymmetric_distances(rng.normal(size=(2, 20)), codes)
+    with pytest.raises(ValueError, match="scores contain NaN"):
+        asymmetric_distances(np.full((1, 16), np.nan), codes)
+
+
+def test_asymmetric_ranking_is_better_than_hamming_distance_on_digits(digits_codes):
+    scores, codes, labels = digits_codes
+    near = labels[:, None] == labels
+    np.fill_diagonal(near, False)
+    off = ~np.eye(len(labels), dtype=bool)
+    symmetric, asymmetric = (
+        average_precision_score(near[off], -d[off])
+        for d in (distances(codes, codes), asymmetric_distances(scores, codes))
+    )
+    assert asymmetric > symmetric
+
+
+@pytest.fixture(scope="module")
+def digits_codes():
+    X, y = load_digits(return_X_y=True)
+    model = ProximityPreservingCode(12, random_state=0).fit(X[:1000], y[:1000])
+    return model.scores(X[1000:]), model.encode(X[1000:]), y[1000:]
