@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from proxcode import GivenPairs, KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
 from proxcode.hamming import GrowingCode, pack, to_words, unpack
-from proxcode.relations import EXACT_SHARE, ListedNear, ListedPairs, SameClass, SampledForm, SharedClass
+from proxcode.relations import EXACT_SHARE, ListedNear, ListedPairs, SameClass, SharedClass
+from proxcode.units import SampledForm
 
 N_BITS = [1, 12, 70]
 
