@@ -6,6 +6,8 @@ fit      59,000 x 512, labels, 64 bits, 3,000 landmarks; bare: n m d + n m^2 mul
 encode   10,000 x 512 by that model; bare: the product with the landmarks and that with the coefficients
 single   one vector at a time, milliseconds
 radius   20,019 x 40, 50 bits, defaults; seconds
+
+Peak memory is measured by fit_memory.py.
 """
 
 import json
@@ -14,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from _common import gist, in_child, peak_gib, record
+from _common import gist, in_child, record
 
 N, N_LANDMARKS, N_BITS, BATCH = 59_000, 3000, 64, 10_000
 
@@ -73,7 +75,6 @@ def row(task, measured, bare, target):
         "bare": bare or float("nan"),
         "ratio": measured / bare if bare else float("nan"),
         "target": target,
-        "peak_GiB": peak_gib(),
     }
 
 

@@ -291,7 +291,7 @@ def test_anything_else_is_refused(wrong):
 @pytest.mark.parametrize(
     ("hash_function", "message"),
     [
-        (KernelHash(n_landmarks=0), r"n_landmarks=0: give at least 1"),
+        (KernelHash(n_landmarks=0), r"n_landmarks=0: give a whole number, at least 1"),
         (SVMHash(max_samples=1), r"max_samples=1.*at least 2"),
         (ClassifierHash(LogisticRegression(), max_samples=0), r"max_samples=0.*at least 2"),
     ],

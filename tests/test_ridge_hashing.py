@@ -401,3 +401,51 @@ def test_a_bank_with_few_features_learns_words_bit_by_bit(train, new):
 def test_a_peer_by_class_scores_pickles(train, new):
     peer = Hadamard(n_bits=8, hash_function=RIDGE_HASHES[1], random_state=0).fit(*train)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(peer)).encode(new[0]), peer.encode(new[0]))
+
+
+# Going on with other labels
+
+
+@pytest.mark.parametrize("hash_function", [LinearHash(), KernelHash(n_landmarks=60)], ids=lambda h: type(h).__name__)
+def test_extending_with_other_labels_is_refused_and_leaves_the_model_whole(hash_function, train):
+    X, y = train
+    model = ProximityPreservingCode(6, hash_function=hash_function, random_state=0).fit(X, y)
+    codes = model.encode(X)
+    for other in (np.random.default_rng(0).permutation(y), y % 3):
+        with pytest.raises(ValueError, match="these bits were learned with other labels"):
+            model.extend(7, X, other)
+        np.testing.assert_array_equal(model.encode(X), codes)
+    assert not any(name.startswith("_") for name in vars(model.hash_function_))
+    assert model.extend(7, X, y).n_bits_ == 7
+
+
+@pytest.mark.parametrize("ridge", [1e-6, 1e-7])
+def test_points_that_explain_themselves_show_nothing_of_their_labels(ridge, rng):
+    X = rng.normal(size=(100, 400)).astype(np.float32)
+    labels = np.where(rng.integers(0, 2, (100, 1)) > 0, [[1, -1]], [[-1, 1]]).astype(np.int8)
+    bank = LinearHash(ridge=ridge)
+    bank.begin(X, np.random.default_rng(0), labels=labels)
+    scores = bank._basis[:, 0] - bank._basis[:, 1]
+    if scores.std() > 0:
+        assert abs(np.corrcoef(scores, labels[:, 0])[0, 1]) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("hash_function", "message"),
+    [
+        (KernelHash(gamma=np.inf), "gamma=inf: give a number above 0"),
+        (KernelHash(gamma="scale"), "gamma='scale': give a number above 0"),
+        (KernelHash(n_landmarks=10.5), "n_landmarks=10.5: give a whole number"),
+        (LinearHash(ridge=np.inf), "ridge=inf: give a number above 0"),
+        (LinearHash(ridge="a"), "ridge='a': give a number above 0"),
+    ],
+)
+def test_bad_parameters_are_refused(hash_function, message, train):
+    with pytest.raises(ValueError, match=message):
+        ProximityPreservingCode(2, hash_function=hash_function).fit(*train)
+
+
+def test_points_too_close_for_single_precision_are_refused(train):
+    X, y = train
+    with pytest.raises(ValueError, match="vanish in float32: scale X up"):
+        ProximityPreservingCode(2, hash_function=KernelHash(n_landmarks=20)).fit((X * 1e-20).astype(np.float32), y)

@@ -137,7 +137,7 @@ def test_listed_near_pairs_of_few_more_points_than_drawn_are_exact(rng):
 def test_points_of_few_large_classes_are_drawn_alike():
     relation = SameClass(np.arange(300) % 4)
     n_draws = 400
-    draws = [relation._draw(100, np.random.default_rng(seed)) for seed in range(n_draws)]
+    draws = [relation.draw(100, np.random.default_rng(seed)) for seed in range(n_draws)]
     assert {len(np.unique(points)) for points in draws} == {100}
     times = np.bincount(np.concatenate(draws), minlength=300)
     assert (np.abs(times - n_draws / 3) < 5 * np.sqrt(n_draws * 2 / 9)).all()
@@ -145,7 +145,7 @@ def test_points_of_few_large_classes_are_drawn_alike():
 
 def test_small_classes_are_drawn_whole(rng):
     classes = rng.permutation(np.repeat(np.arange(3000), rng.integers(2, 4, 3000)))
-    points = SameClass(classes)._draw(500, rng)
+    points = SameClass(classes).draw(500, rng)
     assert len(np.unique(points)) == 500
     drawn, whole = np.bincount(classes[points], minlength=3000), np.bincount(classes)
     assert ((drawn > 0) & (drawn < whole)).sum() <= 1  # the last one may be cut short
@@ -158,6 +158,12 @@ def test_one_large_class_among_single_points_still_gives_near_pairs(rng):
         near, far = units.counts()
         assert near.sum() > 0
         assert far.sum() > 0
+
+
+def test_a_rare_class_still_gives_far_pairs(rng):
+    relation = SameClass(np.repeat([0, 1], [1997, 3]))
+    for _ in range(20):
+        assert set(relation.classes[relation.draw(100, rng)]) == {0, 1}
 
 
 def test_one_class_only_is_refused_with_cut_points(train):

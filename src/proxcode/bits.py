@@ -121,14 +121,15 @@ class BitLoop:
             self._units = self.relation.sampled_units(self.code, self._n_drawn(), rng)
         self.near, self.far = self._units.counts()
         for name, counts in (("near", self.near), ("far", self.far)):
-            if counts.sum() == 0 and self._units.points is None:
+            points = self._units.points
+            if counts.sum() == 0 and points is None:
                 raise ValueError(
                     f"there is no {name} pair among the {n_points} points: a code needs near and far pairs to tell "
                     "apart."
                 )
-            if counts.sum() == 0:
+            if counts.sum() == 0 and points is not None:
                 raise ValueError(
-                    f"there is no {name} pair among {self.cut_points} of the {n_points} points: raise cut_points, or "
+                    f"there is no {name} pair among {len(points)} of the {n_points} points: raise cut_points, or "
                     "check the proximity."
                 )
         self.beta, self.scale = self.threshold.line(self.near, self.far)

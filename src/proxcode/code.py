@@ -63,8 +63,9 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         not learnable, and what counts is the bit that new points get. 0 is the paper. None is 15 with labels and 8
         without, where the hash function can (`KernelHash`, `LinearHash`) and its bits go into the code, else 0.
     cut_points : int, default=None
-        Points over whose pairs a bit is learned, drawn anew for each bit; hash functions and all near pairs of a radius
-        still count in full. None is 10,000 where bits are coupled, else all.
+        Points over whose pairs a bit is learned, drawn anew for each bit, with labels fewer after the first 12 bits.
+        Label scores are still fitted to all points, and all near pairs of a radius count. None is 10,000 where bits are
+        coupled, else all; from as many as there are points, all are used.
     loss_target : float, default=None
         Stop early once the share of misplaced pairs is at most this. None learns all bits.
     random_state : int, RandomState or None, default=None
@@ -197,18 +198,22 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         rows = self._choose_pool(relation, cut_points, np.random.default_rng([seed, MAX_BITS + 1]))
         labels = relation.label_matrix() if coupling else None
         hash_function.begin(X[members], np.random.default_rng([seed, MAX_BITS]), labels=labels, rows=rows)
-        loop = BitLoop(
-            relation if rows is None else relation.take(rows),
-            threshold=_part("threshold", self.threshold, Threshold, CalibratedThreshold),
-            weights=_part("weights", self.weights, Weights, DifferenceWeights),
-            cut=_part("cut", self.cut, CutSearch, Restarts),
-            hash_function=hash_function,
-            error_correction=self.error_correction,
-            coupling=coupling,
-            cut_points=cut_points,
-            seed=seed,
-            code=self._code_so_far(len(history), members, rows, hash_function),
-        )
+        try:
+            loop = BitLoop(
+                relation if rows is None else relation.take(rows),
+                threshold=_part("threshold", self.threshold, Threshold, CalibratedThreshold),
+                weights=_part("weights", self.weights, Weights, DifferenceWeights),
+                cut=_part("cut", self.cut, CutSearch, Restarts),
+                hash_function=hash_function,
+                error_correction=self.error_correction,
+                coupling=coupling,
+                cut_points=cut_points,
+                seed=seed,
+                code=self._code_so_far(len(history), members, rows, hash_function),
+            )
+        except BaseException:
+            hash_function.finish()
+            raise
         try:
             bar = tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose)
             with (
@@ -257,7 +262,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         n_pooled = max(POOL_POINTS, cut_points or relation.n_points)
         if not isinstance(relation, SameClass | SharedClass) or n_pooled >= relation.n_points:
             return None
-        return np.sort(rng.choice(relation.n_points, n_pooled, replace=False))
+        return relation.draw(n_pooled, rng)
 
     def _code_so_far(
         self, n_bits: int, members: NDArray[np.int64], rows: NDArray[np.int64] | None, hash_function: HashFunction

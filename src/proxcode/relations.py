@@ -63,6 +63,10 @@ class Relation(ABC):
     def take(self, points: Index) -> "Relation":
         """Return the relation between some of the points, given in rising order."""
 
+    def draw(self, n_drawn: int, rng: np.random.Generator) -> Index:
+        """Draw some of the points at random; return them in rising order."""
+        return np.sort(rng.choice(self.n_points, n_drawn, replace=False))
+
     @abstractmethod
     def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "AnyUnits":
         """Return units whose sums run over some of the points, drawn at random."""
@@ -87,7 +91,7 @@ class SameClass(Relation):
         return SameClass(self.classes[points])
 
     def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "SampledUnits":
-        points = self._draw(n_points, rng)
+        points = self.draw(n_points, rng)
         part = self.take(points).units(code.take(points))
         n_near = _n_pairs(np.bincount(self.classes))
         n_far = _n_pairs(np.array([self.n_points])) - n_near
@@ -95,16 +99,18 @@ class SameClass(Relation):
         near_factor = n_near * sampled_far / (max(1, n_far) * sampled_near)
         return SampledUnits(points, part, near_factor)
 
-    def _draw(self, n_drawn: int, rng: np.random.Generator) -> Index:
-        """Draw points; whole classes, up to a size, where few near pairs would be drawn otherwise."""
+    def draw(self, n_drawn: int, rng: np.random.Generator) -> Index:
+        """Draw points; whole classes, up to a size, where few near or no far pairs would be drawn otherwise."""
         sizes = np.bincount(self.classes)
         if _n_pairs(sizes) * n_drawn >= ENOUGH_NEAR * self.n_points**2:
-            return _draw(self.n_points, n_drawn, rng)
+            drawn = super().draw(n_drawn, rng)
+            if len(np.unique(self.classes[drawn])) > 1:
+                return drawn
         points = rng.permutation(self.n_points)
         points = points[np.argsort(self.classes[points], kind="stable")]
         place_in_class = np.arange(self.n_points) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         turn = rng.random(len(sizes)) + (sizes < 2)  # of the classes, those of one point last
-        most = max(2, min(50, n_drawn // min(50, len(sizes))))  # of a class, so that many classes are drawn
+        most = max(2, min(50, n_drawn // min(50, (sizes > 0).sum())))  # of a class, so that many classes are drawn
         priority = turn[self.classes[points]] + 2.0 * (place_in_class >= most)
         return np.sort(points[np.argsort(priority, kind="stable")[:n_drawn]])
 
@@ -132,7 +138,7 @@ class SharedClass(Relation):
         return SharedClass(np.ascontiguousarray(self.masks[:, points]))
 
     def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "SampledUnits":
-        points = _draw(self.n_points, n_points, rng)
+        points = self.draw(n_points, rng)
         return SampledUnits(points, self.take(points).units(code.take(points)))
 
     def units(self, code: GrowingCode) -> "Units":
@@ -158,7 +164,7 @@ class ListedNear(Relation):
         return ListedNear(first, second, len(points))
 
     def sampled_units(self, code: GrowingCode, n_points: int, rng: np.random.Generator) -> "SampledNearUnits":
-        points = _draw(self.n_points, n_points, rng)
+        points = self.draw(n_points, rng)
         return SampledNearUnits(points, self.take(points).units(code.take(points)), self, code)
 
     def units(self, code: GrowingCode) -> "Units":
@@ -271,11 +277,6 @@ class ListedUnits:
 
 
 AnyUnits = Units | ListedUnits | SampledUnits | SampledNearUnits
-
-
-def _draw(n_points: int, n_drawn: int, rng: np.random.Generator) -> Index:
-    """Draw some of n points, in rising order."""
-    return np.sort(rng.choice(n_points, n_drawn, replace=False))
 
 
 def _n_pairs(sizes: Index) -> int:

@@ -4,7 +4,7 @@ A hash function is a bank of binary classifiers over the same points, one per bi
 
 1. `begin(X)` prepares what all bits share,
 2. `learn(side)` trains the next bit's classifier and returns its margins on the training points,
-3. `climb(graph)`, where it can, raises b'Wb of that bit as hashed,
+3. `climb(form)`, where it can, raises b'Wb of that bit as hashed,
 4. `finish()` forgets the training points,
 5. `scores(X)` gives the margins of new points, one column per bit; a bit is 1 where its margin is >= 0.
 """

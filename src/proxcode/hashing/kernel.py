@@ -1,5 +1,8 @@
 """Kernel hash functions: bits whose borders curve."""
 
+import numbers
+from typing import Any
+
 import numpy as np
 from scipy.linalg import cholesky
 from scipy.spatial.distance import pdist
@@ -47,21 +50,24 @@ class KernelHash(RidgeHash):
         self.gamma = gamma
         self.ridge = ridge
 
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, stored: bool) -> None:
-        n_landmarks = self._default_landmarks(len(X), stored) if self.n_landmarks is None else self.n_landmarks
-        if n_landmarks < 1:
-            raise ValueError(f"n_landmarks={self.n_landmarks}: give at least 1.")
-        if self.gamma is not None and not self.gamma > 0:
-            raise ValueError(f"gamma={self.gamma}: give a number above 0, or None to have it found.")
-        chosen = X[rng.choice(len(X), min(n_landmarks, len(X)), replace=False)]
-        self.center_ = chosen.mean(axis=0)
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
+        default = self._default_landmarks(len(X), with_labels)
+        n_landmarks: Any = default if self.n_landmarks is None else self.n_landmarks
+        gamma: Any = self.gamma
+        if not isinstance(n_landmarks, numbers.Integral) or n_landmarks < 1:
+            raise ValueError(f"n_landmarks={self.n_landmarks!r}: give a whole number, at least 1.")
+        largest = float(np.finfo(X.dtype).max) ** 0.5
+        if gamma is not None and not (isinstance(gamma, numbers.Real) and 0 < float(gamma) < largest):
+            raise ValueError(f"gamma={gamma!r}: give a number above 0, or None to have it found.")
+        chosen = X[rng.choice(len(X), min(int(n_landmarks), len(X)), replace=False)]
+        self.center_ = chosen.mean(axis=0, dtype=np.float64).astype(X.dtype)
         self.landmarks_ = chosen - self.center_
-        self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
+        self.gamma_ = _default_gamma(self.landmarks_) if gamma is None else float(gamma)
         self.exponent_factor_ = self._exponent_factor()
 
     @staticmethod
-    def _default_landmarks(n: int, stored: bool) -> int:
-        if not stored:
+    def _default_landmarks(n: int, with_labels: bool) -> int:
+        if with_labels:
             return min(MAX_LANDMARKS, max(MIN_LANDMARKS, n // 10))
         most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_NUMBERS // n))
         return min(most, max(MIN_LANDMARKS, n // 20))
@@ -98,6 +104,9 @@ def _default_gamma(points: Matrix) -> float:
     if len(squares) == 0:
         return 1.0
     median = float(np.median(squares))
-    if not median <= float(np.finfo(points.dtype).max) / 1e6:
+    largest = float(np.finfo(points.dtype).max)
+    if not median <= largest / 1e6:
         raise ValueError(f"squared distances of {median:.3g} overflow {points.dtype}: scale X down, or give float64.")
+    if not 1e6 / largest <= median:
+        raise ValueError(f"squared distances of {median:.3g} vanish in {points.dtype}: scale X up, or give float64.")
     return 1.0 / median

@@ -31,12 +31,11 @@ class LinearHash(RidgeHash):
     def __init__(self, ridge: float | None = None) -> None:
         self.ridge = ridge
 
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, stored: bool) -> None:
-        self.center_ = X.mean(axis=0)
-        squared = float(np.var(X, axis=0, dtype=np.float64).sum())
-        self.scale_ = float(np.sqrt(squared)) or 1.0
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
+        self.center_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+        self.scale_ = float(np.sqrt(np.var(X, axis=0, dtype=np.float64).sum())) or 1.0
         if not np.isfinite(self.scale_):
-            raise ValueError(f"squared norms of X overflow {X.dtype}: scale X down.")
+            raise ValueError("squared norms of X overflow float64: scale X down.")
 
     def _inputs(self, X: Matrix) -> Matrix:
         return np.ascontiguousarray((X - self.center_) / X.dtype.type(self.scale_))

@@ -8,6 +8,7 @@ With U'U = (centred features)'(centred features) + ridge n, the functions psi(x)
 equations the identity, and sum_j psi_j(x_i)^2 + 1/n is the leverage of a point: how much of its own value it explains.
 """
 
+import numbers
 from abc import abstractmethod
 from typing import Any
 
@@ -31,7 +32,7 @@ ENCODE_BLOCK = 1024  # rows whose inputs stay in the processor's cache
 
 
 class RidgeHash(HashFunction):
-    """Bits as directions in functions fitted by ridge regression; a sibling says what the inputs are.
+    """Bits as directions in functions fitted by ridge regression; a subclass says what the inputs are.
 
     Without labels the functions are psi, and n x m numbers of X's own precision are kept while bits are learned. With
     labels they are the posteriors of the labels given their regression scores. Scores of training points are
@@ -53,8 +54,8 @@ class RidgeHash(HashFunction):
     ridge: float | None
 
     @abstractmethod
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, stored: bool) -> None:
-        """Fix the inputs; `stored` where n x m features will be."""
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
+        """Fix the inputs; without labels n x m features will be kept."""
 
     @abstractmethod
     def _inputs(self, X: Matrix) -> Matrix:
@@ -74,31 +75,49 @@ class RidgeHash(HashFunction):
     ) -> None:
         """Compute the functions that bits will be directions of."""
         with one_blas_thread:
-            is_new = not hasattr(self, "directions_")
-            if is_new:
-                if self.ridge is not None and not self.ridge > 0:
-                    raise ValueError(f"ridge={self.ridge}: give a number above 0, or None to have it chosen.")
-                self._choose_inputs(X, rng, stored=labels is None)
-            self._root = self._input_root()
-            n_features = self._inputs(X[:1]).shape[1]
-            if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
-                labels = None
-            features = _Features(self._inputs, self._root, X, n_features, labels)
-            if labels is None:
-                self.ridge_ = DEFAULT_RIDGE if self.ridge is None else self.ridge
-                self._factorise(features)
-                basis = features.whitened(self._upper)
-                self.posteriors_: Posteriors | None = None
-            else:
-                basis = self._label_basis(features, labels, np.arange(len(X)) if rows is None else rows)
-            self._basis = basis[rows] if labels is None and rows is not None else basis
-            if is_new:
-                self.directions_, self.n_bits_ = np.empty((0, basis.shape[1] + 1)), 0
-                if labels is None:
-                    self.coef_, self.intercept_ = np.empty((0, n_features)), np.empty(0)
-            if self.directions_.shape[1] != basis.shape[1] + 1:
-                raise ValueError("these bits were learned with other labels or another coupling: go on with the same.")
-            self._normal = self._normal_equations(len(X))
+            try:
+                self._begin(X, rng, labels, rows)
+            except BaseException:
+                self._forget()
+                raise
+
+    def _begin(self, X: Matrix, rng: np.random.Generator, labels: Labels | None, rows: Rows | None) -> None:
+        is_new = not hasattr(self, "directions_")
+        if is_new:
+            self._check_ridge()
+            self._choose_inputs(X, rng, with_labels=labels is not None)
+        n_features = self._inputs(X[:1]).shape[1]
+        if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
+            labels = None
+        n_functions = n_features if labels is None else labels.shape[1]
+        if is_new:
+            self.directions_, self.n_bits_ = np.empty((0, n_functions + 1)), 0
+        elif self.directions_.shape[1] != n_functions + 1 or (labels is None) != (self.posteriors_ is None):
+            raise ValueError("these bits were learned with other labels or another coupling: go on with the same.")
+        self._root = self._input_root()
+        features = _Features(self._inputs, self._root, X, n_features, labels)
+        if labels is None:
+            self._basis = self._feature_basis(features, is_new)
+            self._basis = self._basis if rows is None else self._basis[rows]
+            self._per_point = len(X) / len(self._basis)
+        else:
+            self._basis = self._label_basis(features, labels, np.arange(len(X)) if rows is None else rows, is_new)
+            self._basis_mean = self._basis.mean(axis=0, dtype=np.float64)
+            self._normal = _normal_equations(self._basis - self._basis_mean)
+
+    def _check_ridge(self) -> None:
+        ridge: Any = self.ridge
+        if ridge is not None and not (isinstance(ridge, numbers.Real) and 0 < float(ridge) < np.inf):
+            raise ValueError(f"ridge={ridge!r}: give a number above 0, or None to have it chosen.")
+
+    def _feature_basis(self, features: "_Features", is_new: bool) -> Matrix:
+        """Return psi at the training points."""
+        self.ridge_ = DEFAULT_RIDGE if self.ridge is None else float(self.ridge)
+        self._factorise(features)
+        if is_new:
+            self.posteriors_: Posteriors | None = None
+            self.coef_, self.intercept_ = np.empty((0, features.m)), np.empty(0)
+        return features.whitened(self._upper)
 
     def _factorise(self, features: "_Features") -> None:
         try:
@@ -107,41 +126,35 @@ class RidgeHash(HashFunction):
             raise ValueError(f"ridge={self.ridge_} is lost in rounding: give a larger one, or X in float64.") from error
         self._mean = features.mean
 
-    def _label_basis(self, features: "_Features", labels: Labels, rows: Rows) -> Matrix:
+    def _label_basis(self, features: "_Features", labels: Labels, rows: Rows, is_new: bool) -> Matrix:
         """Return the posteriors of the labels at some training points, each as if fitted without its point."""
-        moments = features.moments
-        if self.ridge is not None:
-            self.ridge_ = self.ridge
-        elif not hasattr(self, "ridge_"):
-            self.ridge_ = features.best_ridge(labels)
+        if is_new:
+            self.ridge_ = features.best_ridge(labels) if self.ridge is None else float(self.ridge)
         self._factorise(features)
-        along_psi = solve_triangular(self._upper, moments, trans=1)
+        along_psi = solve_triangular(self._upper, features.moments, trans=1)
         along_features = solve_triangular(self._upper, along_psi)
         along_inputs = along_features if self._root is None else solve_triangular(self._root, along_features)
-        self.coef_ = np.ascontiguousarray(along_inputs.T)
-        self.intercept_ = -self._mean @ along_features  # scores are those of labels less their mean
         scores = features.leave_one_out(self._upper, along_psi, labels, rows)
-        self.posteriors_ = fit_posteriors(scores, labels[rows])
+        if is_new:
+            self.coef_ = np.ascontiguousarray(along_inputs.T)
+            self.intercept_ = -self._mean @ along_features  # scores are those of labels less their mean
+            self.posteriors_ = fit_posteriors(scores, labels[rows])
+        elif np.abs(along_inputs.T - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
+            raise ValueError("these bits were learned with other labels: go on with the same.")
+        assert self.posteriors_ is not None
         return self.posteriors_(scores)
-
-    def _normal_equations(self, n: int) -> Any:
-        """Return the Cholesky factor of the regression of a side on the basis."""
-        r = self._basis.shape[1]
-        if self.posteriors_ is None:  # the basis was made for it
-            return cho_factor(np.eye(r) * (len(self._basis) / n))
-        self._basis_mean = self._basis.mean(axis=0, dtype=np.float64)
-        centred = self._basis - self._basis_mean
-        gram = centred.T @ centred
-        return cho_factor(gram + (1e-6 * np.trace(gram) / r + 1e-9 * len(centred)) * np.eye(r))
 
     def learn(self, side: Side, points: Rows | None = None) -> Vector:
         """Fit the next bit to a side."""
         offset = float(side.mean())
         basis = self._basis if points is None else self._basis[points]
         with one_blas_thread:
-            direction = cho_solve(self._normal, _moments(basis, side - offset)) * (len(self._basis) / len(side))
-        if self.posteriors_ is not None:  # psi has mean zero, posteriors have not
-            offset -= float(self._basis_mean @ direction)
+            direction = _moments(basis, side - offset) * (len(self._basis) / len(side))
+            if self.posteriors_ is None:  # the basis was made for it
+                direction *= self._per_point
+            else:
+                direction = cho_solve(self._normal, direction)
+                offset -= float(self._basis_mean @ direction)
         self.directions_ = np.vstack([self.directions_, np.append(direction, offset)])
         self.n_bits_ += 1
         return self.training_margins(self.n_bits_ - 1)
@@ -189,7 +202,11 @@ class RidgeHash(HashFunction):
                 along_inputs = along_features if self._root is None else solve_triangular(self._root, along_features)
                 self.coef_ = np.vstack([self.coef_, along_inputs.T])
                 self.intercept_ = np.append(self.intercept_, new[:, -1] - self._mean @ along_features)
-        del self._basis, self._normal, self._root, self._upper, self._mean
+        self._forget()
+
+    def _forget(self) -> None:
+        for name in ("_basis", "_basis_mean", "_normal", "_per_point", "_root", "_upper", "_mean"):
+            self.__dict__.pop(name, None)
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits."""
@@ -219,9 +236,9 @@ class _Features:
     ----------
     mean : ndarray of shape (m,)
     gram : ndarray of shape (m, m)
-        Upper triangle of the centred Gram matrix.
-    moments : ndarray of shape (m, n_labels) or None
-        Sums over points of features times centred labels.
+        The centred Gram matrix.
+    moments : ndarray of shape (m, n_labels)
+        Sums over points of features times centred labels; without labels there are none.
     kept : ndarray of shape (n, m) or None
         The features, where there are no labels; with labels few are needed again, and computed again.
     """
@@ -282,7 +299,7 @@ class _Features:
         points = self.compute(self.X[rows])[:, :m] - self.mean[:m]
         centred_labels = labels[rows] - labels.mean(axis=0)
         errors = []
-        for ridge in RIDGES:
+        for ridge in RIDGES:  # all of them above the rounding of single precision
             upper = cholesky(self.gram[:m, :m] + ridge * n * np.eye(m))
             psi = solve_triangular(upper, points.T, trans=1).T
             fitted = psi @ solve_triangular(upper, self.moments[:m], trans=1)
@@ -300,11 +317,12 @@ class _Features:
         def scores_of(block: slice) -> Matrix:
             chosen = rows[block]
             psi = solver.solve(self.compute(self.X[chosen]) - mean)
-            leverage = np.minimum((psi**2).sum(axis=1) + 1 / n, 1 - 1000 * rounding)
+            unexplained = 1 - 1 / n - (psi**2).sum(axis=1, keepdims=True)
+            is_known = unexplained > 1000 * rounding  # else a point explains itself, and the rest is rounding
             centred = labels[chosen] - label_mean
-            scores = centred - (centred - psi @ along_psi) / (1 - leverage)[:, None]
+            scores = centred - (centred - psi @ along_psi) / np.where(is_known, unexplained, 1)
             scores += centred / (n - 1)  # less the mean without the point: the mean with it would tell its label
-            return np.where(np.abs(scores) > 100 * rounding, scores, 0)  # and so would its rounding
+            return np.where(is_known & (np.abs(scores) > 100 * rounding), scores, 0)  # and so would its rounding
 
         scores = np.empty((len(rows), labels.shape[1]), dtype)
         for block, values in map_blocks(scores_of, len(rows)):
@@ -329,6 +347,13 @@ class _Solver:
             known = slice(0, panel.start)
             rows[:, panel] = (rows[:, panel] - rows[:, known] @ self.upper[known, panel]) @ inverse
         return rows
+
+
+def _normal_equations(centred: Matrix) -> Any:
+    """Return the Cholesky factor of the regression on a few functions, less their mean."""
+    gram = centred.T @ centred
+    r = len(gram)
+    return cho_factor(gram + (1e-6 * np.trace(gram) / r + 1e-9 * len(centred)) * np.eye(r))
 
 
 def _along(basis: Matrix, direction: Vector) -> Vector:

@@ -14,12 +14,13 @@ from proxcode._validation import check_points
 from proxcode.hamming import Codes, pack
 from proxcode.hashing import as_hash_function
 from proxcode.hashing.ridge import RidgeHash
+from proxcode.relations import SameClass
 
 Matrix = NDArray[Any]
 
 
 class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """A method that learns codes; a sibling says how to learn (`_fit`) and how to score (`_scores`)."""
+    """A method that learns codes; a subclass says how to learn (`_fit`) and how to score (`_scores`)."""
 
     n_bits: int
 
@@ -59,7 +60,7 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 class SupervisedPeer(Peer):
     """A peer that learns from classes: each is given a codeword, and a hash function learns words bit by bit.
 
-    A sibling says which words are learned (`_words`); `_word_scores` then scores new points.
+    A subclass says which words are learned (`_words`); `_word_scores` then scores new points.
     """
 
     hash_function: Any
@@ -73,8 +74,7 @@ class SupervisedPeer(Peer):
         bank_rng = np.random.default_rng(rng.randint(2**31))
         self._words_by_class = None
         if isinstance(bank, RidgeHash):
-            one_hot = np.where(members[:, None] == np.arange(len(self.classes_)), 1, -1).astype(np.int8)
-            bank.begin(X, bank_rng, labels=one_hot)
+            bank.begin(X, bank_rng, labels=SameClass(members).label_matrix())
             if bank.posteriors_ is not None:  # least squares is linear: a word's score is the sum of its classes'
                 self._words_by_class = words.astype(np.float64)
                 self._class_shares = np.bincount(members) / len(members)
