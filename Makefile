@@ -29,6 +29,7 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/fit_scaling.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/fit_memory.py
+	$(BIN)/python benchmarks/speed.py
 
 reproduce: .venv/.ready
 	$(BIN)/python examples/01_initial_guess.py
