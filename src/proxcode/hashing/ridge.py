@@ -24,7 +24,7 @@ from proxcode.hashing.posteriors import Posteriors, fit_posteriors
 
 DEFAULT_RIDGE = 1e-5
 RIDGES = (1e-3, 1e-4, 1e-5, 1e-6)  # to choose from by leave-one-out
-RIDGE_FEATURES, RIDGE_POINTS = 1500, 2000  # the first features and points on which that is done
+MIN_RIDGE_FEATURES, RIDGE_FEATURES, RIDGE_POINTS = 200, 1500, 2000  # the first features and points for that
 FIT_BLOCK = 8192  # rows; each block adds a matrix of features by features
 FEW = 256  # functions, with which products are too small to be split over threads
 PANEL = 256  # columns that a triangular system is solved for at a time
@@ -294,7 +294,8 @@ class _Features:
 
     def best_ridge(self, labels: Labels) -> float:
         """Return the ridge of least squared leave-one-out error, by the first features and some points."""
-        m, n = min(self.m, RIDGE_FEATURES), self.n
+        n = self.n
+        m = min(self.m, RIDGE_FEATURES, max(MIN_RIDGE_FEATURES, n // 2))
         rows = np.linspace(0, n - 1, min(n, RIDGE_POINTS)).astype(np.int64)
         points = self.compute(self.X[rows])[:, :m] - self.mean[:m]
         centred_labels = labels[rows] - labels.mean(axis=0)
