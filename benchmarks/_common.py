@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tracemalloc
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 
@@ -37,6 +38,16 @@ def in_child(script, *arguments):
     command = [sys.executable, script, *map(str, arguments)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(output.splitlines()[-1])
+
+
+def best_of(function, repeats=3):
+    """Return the best time of a few, in seconds."""
+    seconds = []
+    for _ in range(repeats):
+        start = perf_counter()
+        function()
+        seconds.append(perf_counter() - start)
+    return min(seconds)
 
 
 def peak_gib():

@@ -9,23 +9,13 @@ holds in arrays beside the codes.
 
 import json
 import sys
-from time import perf_counter
 
 import numpy as np
 
-from _common import allocated_mib, gist, in_child, record
+from _common import allocated_mib, best_of, gist, in_child, record
 
 SIZES = (5_000, 10_000, 20_000, 40_000)
 DENSE_LIMIT = 20_000  # float32 W of 1.6 GB
-
-
-def best_of(function, repeats=3):
-    seconds = []
-    for _ in range(repeats):
-        start = perf_counter()
-        function()
-        seconds.append(perf_counter() - start)
-    return min(seconds)
 
 
 def measure(kind, n):

@@ -12,23 +12,12 @@ Peak memory is measured by fit_memory.py.
 
 import json
 import sys
-from time import perf_counter
 
 import numpy as np
 
-from _common import gist, in_child, record
+from _common import best_of, gist, in_child, record
 
 N, N_LANDMARKS, N_BITS, BATCH = 59_000, 3000, 64, 10_000
-
-
-def seconds(function, repeats=1):
-    """Return the best time of a few."""
-    times = []
-    for _ in range(repeats):
-        start = perf_counter()
-        function()
-        times.append(perf_counter() - start)
-    return min(times)
 
 
 def labels():
@@ -43,13 +32,13 @@ def labels():
     landmarks = X[:N_LANDMARKS]
     kernel = np.random.default_rng(0).random((N, N_LANDMARKS), np.float32)
     other = kernel + 1  # of a matrix with itself BLAS computes but half
-    bare_fit = seconds(lambda: X @ landmarks.T, repeats=2) + seconds(lambda: kernel.T @ other, repeats=2)
+    bare_fit = best_of(lambda: X @ landmarks.T, repeats=2) + best_of(lambda: kernel.T @ other, repeats=2)
     model = ProximityPreservingCode(n_bits=N_BITS, hash_function=KernelHash(N_LANDMARKS), random_state=0)
-    fit = seconds(lambda: model.fit(X, y))
+    fit = best_of(lambda: model.fit(X, y), repeats=1)
     coef = model.hash_function_.coef_.T.astype(np.float32)
-    bare_encode = seconds(lambda: (queries @ landmarks.T) @ coef, repeats=5)
-    encode = seconds(lambda: model.encode(queries), repeats=5)
-    single = seconds(lambda: [model.encode(query[None]) for query in queries[:100]], repeats=5) / 100
+    bare_encode = best_of(lambda: (queries @ landmarks.T) @ coef, repeats=5)
+    encode = best_of(lambda: model.encode(queries), repeats=5)
+    single = best_of(lambda: [model.encode(query[None]) for query in queries[:100]], repeats=5) / 100
     return [
         row("fit", fit, bare_fit, "at most 3"),
         row("encode 10,000", encode, bare_encode, "at most 1.43"),
@@ -64,7 +53,12 @@ def radius():
     X = X[np.random.default_rng(0).permutation(len(X))[:20_019]]
     ProximityPreservingCode(n_bits=50, random_state=0).fit(X[:2000])
     return [
-        row("radius fit", seconds(lambda: ProximityPreservingCode(n_bits=50, random_state=0).fit(X)), None, "120 s")
+        row(
+            "radius fit",
+            best_of(lambda: ProximityPreservingCode(n_bits=50, random_state=0).fit(X), repeats=1),
+            None,
+            "120 s",
+        )
     ]
 
 

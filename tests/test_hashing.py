@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import proxcode.hashing.classifier
+from banks import learned
 from proxcode.hashing import ClassifierHash, KernelHash, SVMHash, as_hash_function
 from proxcode.hashing.kernel import JITTER
 
@@ -48,15 +49,6 @@ def points(rng):
 def bits(X, rng):
     projections = X @ rng.normal(size=(4, 4)) + 0.3 * rng.normal(size=(120, 4))
     return np.where(projections >= 0, 1, -1).astype(np.int8)
-
-
-def learned(hash_function, X, bits, seed=0):
-    """Return a bank that has learned the columns of bits, and its margins on the way."""
-    bank = clone(hash_function)
-    bank.begin(X, np.random.default_rng(seed))
-    margins = np.column_stack([bank.learn(side) for side in bits.T])
-    bank.finish()
-    return bank, margins
 
 
 # KernelHash

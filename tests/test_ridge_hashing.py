@@ -11,6 +11,7 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import check_random_state
 
 import proxcode.hashing.ridge
+from banks import learned
 from proxcode import ClassifierHash, KernelHash, LinearHash, ProximityPreservingCode
 from proxcode.hashing.kernel import JITTER
 from proxcode.hashing.posteriors import SOFTENING, Posteriors, fit_posteriors
@@ -32,15 +33,6 @@ def bits(X, rng):
 
 def plus_minus(classes):
     return np.where(classes[:, None] == np.arange(classes.max() + 1), 1, -1).astype(np.int8)
-
-
-def learned(hash_function, X, bits, seed=0):
-    """Return a bank that has learned the columns of bits, and its margins on the way."""
-    bank = clone(hash_function)
-    bank.begin(X, np.random.default_rng(seed))
-    margins = np.column_stack([bank.learn(side) for side in bits.T])
-    bank.finish()
-    return bank, margins
 
 
 # LinearHash

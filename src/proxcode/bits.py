@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from proxcode.cut import Cut, SignedGraph
+from proxcode.cut.graph import Side
 from proxcode.cut.initial import sides
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction
@@ -135,14 +136,16 @@ class BitLoop:
         self.beta, self.scale = self.threshold.line(self.near, self.far)
 
     def _n_drawn(self) -> int:
-        """Return the points drawn for the next bit; with classes, bits after the first ones need fewer."""
-        if not self.relation.start_matters:
+        """Return the points drawn for the next bit; with labels, bits after the first ones need fewer."""
+        if not self.relation.by_labels:
             return self.cut_points
         share = min(1.0, FULL_BITS / (self.code.n_bits + 1))
         return max(min(self.cut_points, LEAST_POINTS), int(share * self.cut_points))
 
-    def _coupled_bit(self, hash_function: HashFunction, tables: tuple[Table, Table], rng: np.random.Generator) -> Cut:
-        """Learn the bit with the largest b'Wb once hashed, of several cuts, and climb from there; return the cut."""
+    def _coupled_bit(
+        self, hash_function: HashFunction, tables: tuple[Table, Table], rng: np.random.Generator
+    ) -> tuple[Cut, Side]:
+        """Learn the bit with the largest b'Wb once hashed, of several cuts, and climb; return the cut and the bit."""
         n_bits, points = self.code.n_bits, self._units.points
         graph = self._units.graph(*tables)
         cuts, values = [], []
@@ -155,8 +158,7 @@ class BitLoop:
         best = cuts[int(np.argmax(values))]
         hash_function.learn(best.side, points)
         form, form_points = self._units.form(*tables)
-        hash_function.climb(form, self.coupling, form_points)
-        return best
+        return best, sides(hash_function.climb(form, self.coupling, form_points))
 
     @property
     def alpha(self) -> float:
@@ -170,8 +172,7 @@ class BitLoop:
         tables = self.weights.tables(self.beta, self.code.n_bits, self.scale)
         points = self._units.points
         if self.hash_function is not None and self.coupling:
-            cut = self._coupled_bit(self.hash_function, tables, rng)
-            kept = sides(self.hash_function.training_margins(self.code.n_bits))
+            cut, kept = self._coupled_bit(self.hash_function, tables, rng)
         else:
             cut = self.cut.solve(self._units.graph(*tables), rng)
             kept = cut.side if self.hash_function is None else sides(self.hash_function.learn(cut.side, points))

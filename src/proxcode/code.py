@@ -19,7 +19,7 @@ from proxcode.cut.initial import sides
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashFunction, as_hash_function
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
-from proxcode.relations import Relation, SameClass, SharedClass
+from proxcode.relations import Relation
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.weights import DifferenceWeights, Weights
 
@@ -216,10 +216,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise
         try:
             bar = tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose)
-            with (
-                bar as progress,
-                one_blas_thread,
-            ):  # held once: asking anew costs more than a small product
+            with bar as progress, one_blas_thread:  # held once: asking anew costs more than a small product
                 while len(history) < n_bits and not (history and history[-1].loss <= loss_target):
                     history.append(loop.step())
                     progress.update()
@@ -234,7 +231,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _check_coupling(self, hash_function: HashFunction, relation: Relation) -> int:
         can_couple = hash_function.climbs and self.error_correction
         if self.coupling is None:
-            steps = LABEL_COUPLING if isinstance(relation, SameClass | SharedClass) else COUPLING
+            steps = LABEL_COUPLING if relation.by_labels else COUPLING
             return steps if can_couple else 0
         if not isinstance(self.coupling, numbers.Integral) or self.coupling < 0:
             raise ValueError(f"coupling={self.coupling!r}: give a whole number of steps, 0 for none.")
@@ -260,7 +257,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _choose_pool(relation: Relation, cut_points: int | None, rng: np.random.Generator) -> NDArray[np.int64] | None:
         """Return the points that bits are learned from, None for all: of many with labels, some will do."""
         n_pooled = max(POOL_POINTS, cut_points or relation.n_points)
-        if not isinstance(relation, SameClass | SharedClass) or n_pooled >= relation.n_points:
+        if not relation.by_labels or n_pooled >= relation.n_points:
             return None
         return relation.draw(n_pooled, rng)
 

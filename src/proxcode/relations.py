@@ -43,10 +43,13 @@ class Relation(ABC):
     n_points : int
     start_matters : bool
         Whether several cuts are worth trying for a bit: with classes they end far apart, with neighbours they do not.
+    by_labels : bool
+        Whether near goes by labels: bits are then few directions, for which few points will do.
     """
 
     n_points: int
     start_matters = True
+    by_labels = False
 
     @abstractmethod
     def units(self, code: GrowingCode) -> "AnyUnits":
@@ -74,6 +77,8 @@ class Relation(ABC):
 
 class SameClass(Relation):
     """Near where the classes are equal; classes are the integers 0, 1, ..."""
+
+    by_labels = True
 
     def __init__(self, classes: Index) -> None:
         self.classes = classes
@@ -123,6 +128,8 @@ class SameClass(Relation):
 
 class SharedClass(Relation):
     """Near where two label sets meet; sets are bit masks of shape (n_mask_words, n)."""
+
+    by_labels = True
 
     def __init__(self, masks: Words) -> None:
         self.masks = masks
@@ -220,8 +227,7 @@ class SampledNearUnits:
         if self._exact:
             return relation.units(code).counts()
         with threads_for(len(relation.first)):
-            distance = list_distances(tuple(code.words), relation.first, relation.second)
-        near = np.bincount(distance, minlength=code.n_bits + 1)
+            near = relation.lists.near_counts(tuple(code.words), np.ones(relation.n_points, np.int64), code.n_bits)
         return near, np.rint(self._part_far * self._factor).astype(np.int64)
 
     def form(self, near_table: Table, far_table: Table) -> "Form":

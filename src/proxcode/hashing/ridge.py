@@ -133,16 +133,19 @@ class RidgeHash(HashFunction):
         self._factorise(features)
         along_psi = solve_triangular(self._upper, features.moments, trans=1)
         along_features = solve_triangular(self._upper, along_psi)
-        along_inputs = along_features if self._root is None else solve_triangular(self._root, along_features)
+        coef = self._along_inputs(along_features).T
         scores = features.leave_one_out(self._upper, along_psi, labels, rows)
         if is_new:
-            self.coef_ = np.ascontiguousarray(along_inputs.T)
+            self.coef_ = np.ascontiguousarray(coef)
             self.intercept_ = -self._mean @ along_features  # scores are those of labels less their mean
             self.posteriors_ = fit_posteriors(scores, labels[rows])
-        elif np.abs(along_inputs.T - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
+        elif np.abs(coef - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
             raise ValueError("these bits were learned with other labels: go on with the same.")
         assert self.posteriors_ is not None
         return self.posteriors_(scores)
+
+    def _along_inputs(self, along_features: Matrix) -> Matrix:
+        return along_features if self._root is None else solve_triangular(self._root, along_features)
 
     def learn(self, side: Side, points: Rows | None = None) -> Vector:
         """Fit the next bit to a side."""
@@ -199,8 +202,7 @@ class RidgeHash(HashFunction):
             with one_blas_thread:
                 new = self.directions_[len(self.coef_) :]
                 along_features = solve_triangular(self._upper, new[:, :-1].T)
-                along_inputs = along_features if self._root is None else solve_triangular(self._root, along_features)
-                self.coef_ = np.vstack([self.coef_, along_inputs.T])
+                self.coef_ = np.vstack([self.coef_, self._along_inputs(along_features).T])
                 self.intercept_ = np.append(self.intercept_, new[:, -1] - self._mean @ along_features)
         self._forget()
 

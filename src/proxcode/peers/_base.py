@@ -73,14 +73,12 @@ class SupervisedPeer(Peer):
         bank = as_hash_function(self.hash_function)
         bank_rng = np.random.default_rng(rng.randint(2**31))
         self._words_by_class = None
-        if isinstance(bank, RidgeHash):
-            bank.begin(X, bank_rng, labels=SameClass(members).label_matrix())
-            if bank.posteriors_ is not None:  # least squares is linear: a word's score is the sum of its classes'
-                self._words_by_class = words.astype(np.float64)
-                self._class_shares = np.bincount(members) / len(members)
+        bank.begin(X, bank_rng, labels=SameClass(members).label_matrix())
+        if isinstance(bank, RidgeHash) and bank.posteriors_ is not None:
+            # Least squares is linear: a word's score is the sum of its classes'.
+            self._words_by_class = words.astype(np.float64)
+            self._class_shares = np.bincount(members) / len(members)
         else:
-            bank.begin(X, bank_rng)
-        if self._words_by_class is None:
             for bit in words.T:
                 bank.learn(bit[members])
         bank.finish()
