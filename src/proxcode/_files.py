@@ -1,0 +1,173 @@
+"""Files that are whole or not there: written under a temporary name, synced and renamed.
+
+A file that proxcode writes for itself (a model, an index) is a safetensors file with one metadata entry, "proxcode": a
+JSON text with the kind of file, the version of its format, a digest of all that follows, and the content.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORMAT = 1
+Tensors = dict[str, NDArray[Any]]
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give the name of a file to write; once written without error, it takes the place of `path`.
+
+    The temporary name is always the same, `.NAME.partial` beside the file: what a killed process left there is written
+    over by the next one. Two processes that write the same file at once are told apart by a lock.
+    """
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.partial")
+    with _locked(partial, path) as descriptor:
+        try:
+            yield partial
+            os.fsync(descriptor)
+        except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        partial.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def _locked(partial: Path, path: Path) -> Iterator[int]:
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to: make it first.")
+    descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise BlockingIOError(f"{path} is being written by another process: wait for it.") from None
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename last through a loss of power, where the system lets folders be synced."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class Contents(NamedTuple):
+    """What a file of ours holds."""
+
+    content: dict[str, Any]
+    tensors: Tensors
+
+
+def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
+    """Write a file of ours; equal content gives equal bytes."""
+    from safetensors.numpy import save_file
+
+    header: dict[str, Any] = {"kind": kind, "format": FORMAT, "content": dict(content)}
+    header["digest"] = _digest(header, tensors)
+    with replacing(path) as partial:
+        save_file(tensors, partial, metadata={"proxcode": _as_json(header)})
+
+
+def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) -> Contents:
+    """Read a file of ours, or say in one sentence why it cannot be read.
+
+    Parameters
+    ----------
+    path : path
+    kind : str
+        The kind of file asked for.
+    mapped : bool, default=False
+        Map the arrays instead of reading them: at once, whatever their size, and without checking the digest.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}.")
+    header, offsets = _read_header(path)
+    if header["kind"] != kind:
+        raise ValueError(f"{path} holds a proxcode {header['kind']}, not a {kind}.")
+    tensors = {name: _map(path, *where) for name, where in offsets.items()}
+    if not mapped:
+        tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
+        if _digest(header, tensors) != header["digest"]:
+            raise ValueError(f"{path} was changed after it was written, its digest differs: copy or make it again.")
+    return Contents(header["content"], tensors)
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Return the kind of a file of ours, or say why it is none."""
+    return str(_read_header(Path(path))[0]["kind"])
+
+
+def _read_header(path: Path) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple[int, ...], int]]]:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+        with path.open("rb") as file:
+            length = int.from_bytes(file.read(8), "little")
+            entries = json.loads(file.read(length))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{path} is cut short or no file of proxcode's ({error}).") from error
+    try:
+        header = json.loads(metadata["proxcode"])
+        version, _ = int(header["format"]), (header["kind"], header["content"], header["digest"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path} is a safetensors file, but none that proxcode wrote.") from error
+    if version > FORMAT:
+        raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}: upgrade proxcode.")
+    offsets = {
+        name: (_DTYPES[entry["dtype"]], tuple(entry["shape"]), 8 + length + entry["data_offsets"][0])
+        for name, entry in entries.items()
+        if name != "__metadata__"
+    }
+    return header, offsets
+
+
+_DTYPES = {
+    "BOOL": np.dtype(bool),
+    **{
+        f"{kind}{8 * size}": np.dtype(f"<{code}{size}")
+        for kind, code in (("U", "u"), ("I", "i"))
+        for size in (1, 2, 4, 8)
+    },
+    **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
+}
+
+
+def _map(path: Path, dtype: Any, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    return np.memmap(path, dtype, mode="r", offset=offset, shape=shape or (1,)).reshape(shape)
+
+
+def _digest(header: Mapping[str, Any], tensors: Tensors) -> str:
+    """Return the SHA-256 of the content and of all arrays with their names, types and shapes."""
+    digest = hashlib.sha256()
+    digest.update(_as_json({key: value for key, value in header.items() if key != "digest"}).encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype.str} {tensor.shape}".encode())
+        digest.update(np.ascontiguousarray(tensor).data.cast("B") if tensor.size else b"")
+    return digest.hexdigest()
+
+
+def _as_json(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"))
