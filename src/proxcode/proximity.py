@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from proxcode._blocks import map_blocks
+from proxcode._state import State
 from proxcode.relations import ListedNear, ListedPairs, Relation, SameClass, SharedClass
 
 UNLABELLED = -1
@@ -38,6 +39,17 @@ class Proximity(ABC, BaseEstimator):
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation between the points of X."""
 
+    def read(self, y: Any) -> NDArray[Any] | None:
+        """Return all that `relate` takes from y, the same for any way to write it; None where it takes nothing."""
+        return None
+
+    def state(self) -> State:
+        """Return what `fit` learned."""
+        return State()
+
+    def restore(self, state: State) -> None:
+        """Take over what another one of the same parameters learned."""
+
 
 class SameLabel(Proximity):
     """Near = same class.
@@ -58,15 +70,19 @@ class SameLabel(Proximity):
 
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation of equal labels."""
-        if y is None:
-            raise ValueError("SameLabel needs labels: call fit(X, y), or use WithinRadius() to go by distance.")
-        classes = class_numbers(y, self.unlabelled)
+        classes = self.read(y)
         if len(classes) != len(X):
             raise ValueError(f"X has {len(X)} points but y has {len(classes)} labels: give one label per point.")
         members = np.flatnonzero(classes != UNLABELLED)
         if len(members) == 0:
             raise ValueError(f"all {len(classes)} points are unlabelled: label some, or use WithinRadius().")
         return Related(members, SameClass(classes[members]))
+
+    def read(self, y: Any) -> NDArray[np.int64]:
+        """Return the labels as numbers, in order of appearance."""
+        if y is None:
+            raise ValueError("SameLabel needs labels: call fit(X, y), or use WithinRadius() to go by distance.")
+        return class_numbers(y, self.unlabelled)
 
 
 def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
@@ -125,22 +141,28 @@ class SharedLabel(Proximity):
 
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation of shared labels."""
+        masks = self.read(y)
+        if masks.shape[1] != len(X):
+            raise ValueError(f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {np.shape(y)}.")
+        return Related(np.arange(len(X)), SharedClass(masks))
+
+    def read(self, y: Any) -> NDArray[np.uint64]:
+        """Return the labels of each point as bits of 64-bit words, shape (n_words, n)."""
         if y is None:
             raise ValueError("SharedLabel needs an indicator matrix y of shape (n, n_labels).")
         indicator = sp.csc_array(y) if sp.issparse(y) else np.asarray(y)
         if indicator.dtype == object:  # a data frame of bool and int columns
             indicator = np.array(indicator.tolist())
-        if indicator.ndim != 2 or indicator.shape[0] != len(X):
-            raise ValueError(
-                f"y must be an indicator matrix of shape ({len(X)}, n_labels); got shape {indicator.shape}."
-            )
+        if indicator.ndim != 2:
+            n = indicator.shape[0] if indicator.ndim else "n"
+            raise ValueError(f"y must be an indicator matrix of shape ({n}, n_labels); got shape {indicator.shape}.")
         values = np.asarray(indicator.data if sp.issparse(indicator) else indicator)
         if not (is_valid := np.isin(values, (0, 1))).all():
             raise ValueError(
                 f"the indicator matrix y must hold 0 and 1 only; got {values[~is_valid][0]}: MultiLabelBinarizer makes "
                 "one; for labels that are tuples pass proximity=SameLabel()."
             )
-        return Related(np.arange(len(X)), SharedClass(_masks(indicator)))
+        return _masks(indicator)
 
 
 def _masks(indicator: Any) -> NDArray[np.uint64]:
@@ -203,6 +225,14 @@ class WithinRadius(Proximity):
         """Return the relation of distances at most `radius_`."""
         first, second, _ = self._pairs_within(X, self.radius_)
         return Related(np.arange(len(X)), ListedNear(first, second, len(X)))
+
+    def state(self) -> State:
+        """Return the radius."""
+        return State({"radius": self.radius_})
+
+    def restore(self, state: State) -> None:
+        """Take a radius over."""
+        self.radius_ = state.values["radius"]
 
     def _distance_of_rank(self, X: NDArray[Any], n_pairs: int) -> float:
         """Return the n_pairs-th smallest distance of all pairs, exactly."""

@@ -7,6 +7,8 @@ A hash function is a bank of binary classifiers over the same points, one per bi
 3. `climb(form)`, where it can, raises b'Wb of that bit as hashed,
 4. `finish()` forgets the training points,
 5. `scores(X)` gives the margins of new points, one column per bit; a bit is 1 where its margin is >= 0.
+
+`state` and `restore` carry a finished bank into a file and back, `progress` and `resume` the bits of one that learns.
 """
 
 from typing import Any
@@ -14,9 +16,10 @@ from typing import Any
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from proxcode.hashing.base import HashFunction
-from proxcode.hashing.classifier import ClassifierHash, SVMHash
+from proxcode.hashing.classifier import ClassifierHash
 from proxcode.hashing.kernel import KernelHash
 from proxcode.hashing.linear import LinearHash
+from proxcode.hashing.svm import SVMHash
 
 __all__ = ["ClassifierHash", "HashFunction", "KernelHash", "LinearHash", "SVMHash", "as_hash_function"]
 

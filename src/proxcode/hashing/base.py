@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from proxcode._state import State
 from proxcode.cut.graph import QuadraticForm, Side
 
 Matrix = NDArray[Any]
@@ -89,3 +90,19 @@ class HashFunction(ABC, BaseEstimator):
     @abstractmethod
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits, shape (n, n_bits)."""
+
+    def progress(self) -> State:
+        """Return what `learn` and `climb` have added to what `begin` makes: called before `finish`."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be stored: it has no method `progress`.")
+
+    def resume(self, progress: State) -> None:
+        """Take the bits of another bank over: called after `begin` on the same points."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restored: it has no method `resume`.")
+
+    def state(self) -> State:
+        """Return all that was learned: called after `finish`."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be stored: it has no method `state`.")
+
+    def restore(self, state: State) -> None:
+        """Take over what another bank of the same parameters learned."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restored: it has no method `restore`.")

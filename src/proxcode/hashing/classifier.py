@@ -1,16 +1,14 @@
-"""Any classifier of scikit-learn as a hash function; the paper's kernel SVM."""
+"""Any classifier of scikit-learn as a hash function."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
+from proxcode._state import State
 from proxcode.cut.graph import Side
 from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
-
-SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
 
 
 class ClassifierHash(HashFunction):
@@ -62,12 +60,15 @@ class ClassifierHash(HashFunction):
         everyone = np.arange(len(self._X)) if points is None else points
         drawn = np.argsort(self._order[everyone])[: self.max_samples]  # the first ones of an order drawn once
         drawn.sort()
-        target = side[drawn]
-        constant = len(np.unique(target)) == 1
-        classifier = DummyClassifier(strategy="most_frequent") if constant else self._new_classifier()
-        self.classifiers_.append(classifier.fit(self._X[everyone[drawn]], target))
+        self.classifiers_.append(self._train(everyone[drawn], side[drawn]))
         self.n_bits_ += 1
         return self.training_margins(self.n_bits_ - 1)
+
+    def _train(self, rows: Rows, target: Side) -> Any:
+        """Return the classifier of the next bit, trained on some of the points."""
+        constant = len(np.unique(target)) == 1
+        classifier = DummyClassifier(strategy="most_frequent") if constant else self._new_classifier()
+        return classifier.fit(self._X[rows], target)
 
     def training_margins(self, bit: int) -> Vector:
         """Return the margins of a bit at the training points."""
@@ -92,6 +93,15 @@ class ClassifierHash(HashFunction):
         """Return the margins of the first `n_bits` bits."""
         return np.column_stack([_margins_of(classifier, X) for classifier in self.classifiers_[:n_bits]])
 
+    def state(self) -> State:
+        """Return the classifiers."""
+        return State(objects=self.classifiers_)
+
+    def restore(self, state: State) -> None:
+        """Take classifiers over."""
+        self.classifiers_ = list(state.objects)
+        self.n_bits_ = len(self.classifiers_)
+
 
 def _margins_of(classifier: Any, X: Matrix) -> Vector:
     """Signed margins: the decision function, else the probability of +1 less a half, else the prediction."""
@@ -102,39 +112,3 @@ def _margins_of(classifier: Any, X: Matrix) -> Vector:
     if hasattr(classifier, "predict_proba"):
         return np.asarray(classifier.predict_proba(X)[:, 1] - 0.5, dtype=np.float64)
     return np.asarray(classifier.predict(X), dtype=np.float64)
-
-
-class SVMHash(ClassifierHash):
-    """The paper's hash function: a kernel SVM with a Gaussian kernel for each bit.
-
-    Its time grows faster than n^2: above some 10,000 points give `max_samples`, or use `KernelHash`.
-
-    Parameters
-    ----------
-    C : float, default=1.0
-        Cost of an error, as in `sklearn.svm.SVC`.
-    gamma : float or {"scale", "auto"}, default="scale"
-        Width of the kernel, as in `sklearn.svm.SVC`.
-    max_samples : int, default=None
-        Train on at most so many points, drawn once; None is all.
-    """
-
-    def __init__(self, C: float = 1.0, gamma: float | str = "scale", max_samples: int | None = None) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.max_samples = max_samples
-
-    @property
-    def classifier(self) -> Any:
-        """The classifier that each bit gets a copy of."""
-        from sklearn.svm import SVC
-
-        return SVC(C=self.C, gamma=self.gamma)
-
-    def _check_size(self, n: int) -> None:
-        if n > SVM_COMFORT:
-            warnings.warn(
-                f"SVMHash on {n:,} points takes very long: SVMHash(max_samples={SVM_COMFORT}) trains on some of them, "
-                "KernelHash() on all.",
-                stacklevel=3,
-            )

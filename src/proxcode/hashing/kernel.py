@@ -7,6 +7,7 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.spatial.distance import pdist
 
+from proxcode._state import State
 from proxcode.hashing.base import Matrix
 from proxcode.hashing.ridge import RidgeHash
 
@@ -95,6 +96,14 @@ class KernelHash(RidgeHash):
             np.minimum(values, 0, out=values)
             np.exp(values, out=values)
         return kernel
+
+    def _input_state(self) -> State:
+        return State({"gamma": self.gamma_}, {"center": self.center_, "landmarks": self.landmarks_})
+
+    def _restore_inputs(self, state: State) -> None:
+        self.gamma_ = state.values["gamma"]
+        self.center_, self.landmarks_ = state.arrays["center"], state.arrays["landmarks"]
+        self.exponent_factor_ = self._exponent_factor()
 
 
 def _default_gamma(points: Matrix) -> float:

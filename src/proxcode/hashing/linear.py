@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from proxcode._state import State
 from proxcode.hashing.base import Matrix
 from proxcode.hashing.ridge import RidgeHash
 
@@ -42,3 +43,9 @@ class LinearHash(RidgeHash):
 
     def _input_root(self) -> None:
         return None
+
+    def _input_state(self) -> State:
+        return State({"scale": self.scale_}, {"center": self.center_})
+
+    def _restore_inputs(self, state: State) -> None:
+        self.scale_, self.center_ = state.values["scale"], state.arrays["center"]

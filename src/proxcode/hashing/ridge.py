@@ -17,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
 from proxcode._blocks import map_blocks, one_blas_thread
+from proxcode._state import State
 from proxcode.cut.graph import QuadraticForm, Side
 from proxcode.cut.initial import sides
 from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
@@ -27,6 +28,7 @@ RIDGES = (1e-3, 1e-4, 1e-5, 1e-6)  # to choose from by leave-one-out
 MIN_RIDGE_FEATURES, RIDGE_FEATURES, RIDGE_POINTS = 200, 1500, 2000  # the first features and points for that
 FIT_BLOCK = 8192  # rows; each block adds a matrix of features by features
 FEW = 256  # functions, with which products are too small to be split over threads
+BIT_PANEL = 32  # bits whose coefficients are solved for at a time
 PANEL = 256  # columns that a triangular system is solved for at a time
 ENCODE_BLOCK = 1024  # rows whose inputs stay in the processor's cache
 
@@ -200,15 +202,67 @@ class RidgeHash(HashFunction):
         """Turn new directions into coefficients of the inputs, drop the basis."""
         if self.posteriors_ is None:
             with one_blas_thread:
-                new = self.directions_[len(self.coef_) :]
-                along_features = solve_triangular(self._upper, new[:, :-1].T)
-                self.coef_ = np.vstack([self.coef_, self._along_inputs(along_features).T])
-                self.intercept_ = np.append(self.intercept_, new[:, -1] - self._mean @ along_features)
+                for start in range(len(self.coef_) // BIT_PANEL * BIT_PANEL, self.n_bits_, BIT_PANEL):
+                    self._solve_bits(slice(start, min(start + BIT_PANEL, self.n_bits_)))
         self._forget()
+
+    def _solve_bits(self, bits: slice) -> None:
+        """Append the coefficients of those bits of a panel that have none yet.
+
+        The last digits of a solution depend on how many right sides there are. A panel is filled up with zeros, so that
+        a bit has the same digits whether it was learned in one fit or in several.
+        """
+        panel = np.zeros((BIT_PANEL, self.directions_.shape[1] - 1))
+        panel[: bits.stop - bits.start] = self.directions_[bits, :-1]
+        along_features = solve_triangular(self._upper, panel.T)
+        new = slice(len(self.coef_) - bits.start, bits.stop - bits.start)
+        coef = self._along_inputs(along_features).T[new]
+        intercept = (-self._mean @ along_features)[new] + self.directions_[len(self.coef_) : bits.stop, -1]
+        self.coef_ = np.ascontiguousarray(np.vstack([self.coef_, coef]))
+        self.intercept_ = np.append(self.intercept_, intercept)
 
     def _forget(self) -> None:
         for name in ("_basis", "_basis_mean", "_normal", "_per_point", "_root", "_upper", "_mean"):
             self.__dict__.pop(name, None)
+
+    def progress(self) -> State:
+        """Return the directions."""
+        return State(arrays={"directions": self.directions_})
+
+    def resume(self, progress: State) -> None:
+        """Take directions over."""
+        directions = progress.arrays["directions"]
+        if directions.shape[1] != self.directions_.shape[1]:
+            raise ValueError("these bits were learned with other labels or another coupling: go on with the same.")
+        self.directions_, self.n_bits_ = directions, len(directions)
+
+    @abstractmethod
+    def _input_state(self) -> State:
+        """Return what gives the inputs."""
+
+    @abstractmethod
+    def _restore_inputs(self, state: State) -> None:
+        """Take over what gives the inputs."""
+
+    def state(self) -> State:
+        """Return the inputs, the regression, the posteriors of labels if there are any, and the directions."""
+        values, arrays, _ = self._input_state()
+        values = {**values, "ridge": self.ridge_, "posteriors": None}
+        arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
+        if self.posteriors_ is not None:
+            slope, arrays["offset"], exclusive = self.posteriors_
+            values["posteriors"] = {"slope": slope, "exclusive": exclusive}
+        return State(values, arrays)
+
+    def restore(self, state: State) -> None:
+        """Take all of it over."""
+        values, arrays, _ = state
+        self._restore_inputs(state)
+        self.ridge_, self.coef_, self.intercept_ = values["ridge"], arrays["coef"], arrays["intercept"]
+        self.directions_, self.n_bits_ = arrays["directions"], len(arrays["directions"])
+        self.posteriors_ = None
+        if (fitted := values["posteriors"]) is not None:
+            self.posteriors_ = Posteriors(fitted["slope"], arrays["offset"], fitted["exclusive"])
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits."""
