@@ -14,11 +14,13 @@ def run(*arguments, cwd=None):
 def test_demo_prints_a_table_and_saves_a_figure(tmp_path):
     result = run("demo", "--output", "pictures", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    rows = {tuple(line.split()[:2]): line.split() for line in result.stdout.splitlines() if line[:3] in ("PPC", "LSH")}
-    for n_bits in ("8", "16", "32", "64"):
-        ppc, lsh = rows["PPC", n_bits], rows["LSH", n_bits]
-        assert float(ppc[3]) > float(lsh[3]) + 0.2
-        assert float(ppc[2]) < float(lsh[2])
+    methods = ("PPC", "LSH", "ITQ")
+    rows = {tuple(line.split()[:2]): line.split() for line in result.stdout.splitlines() if line[:3] in methods}
+    assert list(rows) == [(method, n_bits) for method in methods for n_bits in ("8", "16", "32", "64")]
+    for (_, n_bits), row in list(rows.items())[4:]:
+        ppc = rows["PPC", n_bits]
+        assert float(ppc[3]) > float(row[3]) + 0.2
+        assert float(ppc[2]) < float(row[2])
     assert (tmp_path / "pictures" / "digits.png").read_bytes().startswith(b"\x89PNG")
     assert result.stderr == ""
 

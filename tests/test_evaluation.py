@@ -1,0 +1,215 @@
+"""What `evaluate` measures, against direct computation over a dense matrix of distances."""
+
+import copy
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.metrics import pairwise_distances
+
+from proxcode import GivenPairs, ProximityPreservingCode, SameLabel, SharedLabel, WithinRadius
+from proxcode import evaluation as module
+from proxcode.evaluation import evaluate
+from proxcode.metrics import mean_average_precision
+from proxcode.peers import ITQ, LSH
+
+
+@pytest.fixture(scope="module")
+def by_label(train):
+    return ProximityPreservingCode(n_bits=20, random_state=0).fit(*train)
+
+
+@pytest.fixture(scope="module")
+def by_radius(train):
+    return ProximityPreservingCode(n_bits=12, random_state=0).fit(train[0])
+
+
+def indicator(y):
+    return np.stack([y % 2 == 0, y % 3 == 0, y > 6], axis=1).astype(int)
+
+
+def dense(bits, near):
+    """Loss, area, mAP and the errors at each threshold by the definitions, from n x n matrices."""
+    distance = (bits[:, None] != bits[None]).sum(axis=2)
+    n, p = bits.shape
+    upper = np.triu_indices(n, 1)
+    thresholds = np.arange(-1, p + 1)
+    is_near, h = near[upper], distance[upper]
+    losses = [np.mean((h <= t) != is_near) for t in thresholds]
+    found = [(is_near & (h <= t)).sum() for t in thresholds[1:]]
+    precision = np.array([f / max(1, (h <= t).sum()) for f, t in zip(found, thresholds[1:], strict=True)])
+    recall = np.array(found) / is_near.sum()
+    start = int(np.argmax([(h <= t).any() for t in thresholds[1:]]))
+    area = np.trapezoid(np.r_[precision[start], precision[start:]], np.r_[0, recall[start:]])
+    other = ~np.eye(n, dtype=bool)
+    rows = [
+        [np.bincount(distance[i][other[i] & (near[i] == side)], minlength=p + 1) for i in range(n)]
+        for side in (True, False)
+    ]
+    return min(losses), area, mean_average_precision(*map(np.array, rows)), precision, recall
+
+
+def check(row, bits, near):
+    loss, area, mean_precision, precision, recall = dense(bits, near)
+    np.testing.assert_allclose((row.loss, row.auc, row.map), (loss, area, mean_precision), rtol=1e-12)
+    return precision, recall
+
+
+def test_labels_against_dense(by_label, new):
+    X, y = new
+    result = evaluate(by_label, X, y, peers=())
+    assert [row.bits for row in result.rows] == [8, 16, 20]
+    near = y[:, None] == y
+    for row in result.rows:
+        precision, recall = check(row, by_label.transform(X)[:, : row.bits], near)
+    np.testing.assert_allclose(result.rows[-1].precision, precision[by_label.radius_])
+    np.testing.assert_allclose(result.rows[-1].recall, recall[by_label.radius_])
+    assert [row.precision for row in result.rows[:-1]] == [row.recall for row in result.rows[:-1]] == [None, None]
+    np.testing.assert_array_equal(result.bits, by_label.transform(X))
+    np.testing.assert_allclose(result.rows[-1].auc, by_label.score(X, y))
+
+
+def test_seconds_of_the_bits(by_label, new):
+    rows = evaluate(by_label, *new, peers=()).rows
+    np.testing.assert_allclose(rows[0].seconds, sum(record.seconds for record in by_label.history_[:8]))
+    loaded = copy.deepcopy(by_label)
+    loaded.history_ = [record._replace(seconds=float("nan")) for record in by_label.history_]  # files do not keep them
+    assert [row.seconds for row in evaluate(loaded, *new, peers=()).rows] == [None] * 3
+
+
+def test_radius_goes_by_the_learned_radius(by_radius, new):
+    X, _ = new
+    result = evaluate(by_radius, X, peers=())
+    near = pairwise_distances(X) <= by_radius.proximity_.radius_
+    for row in result.rows:
+        check(row, by_radius.transform(X)[:, : row.bits], near)
+
+
+def test_shared_labels_against_dense(train, new):
+    X, y = new
+    labels = indicator(y)  # some points have none
+    assert not labels.any(axis=1).all()
+    model = ProximityPreservingCode(n_bits=9, random_state=0).fit(train[0], indicator(train[1]))
+    rows = evaluate(model, X, labels, peers=()).rows
+    assert [row.bits for row in rows] == [8, 9]
+    check(rows[-1], model.transform(X), (labels @ labels.T > 0) | np.eye(len(y), dtype=bool))
+
+
+def test_peers_are_fitted_to_train_without_labels(by_label, train, new):
+    X, y = new
+    result = evaluate(by_label, X, y, train=train[0], lengths=[20, 8, 8])
+    assert [row[:2] for row in result.rows] == [(m, b) for m in ("PPC", "LSH", "ITQ") for b in (8, 20)]
+    for peer, row in ((LSH, result.rows[2]), (ITQ, result.rows[5])):
+        check(row, peer(n_bits=row.bits, random_state=0).fit(train[0]).transform(X), y[:, None] == y)
+        assert row.precision is None
+        assert row.seconds > 0
+    on_itself = evaluate(by_label, X, y, lengths=[8], peers=["LSH"])
+    check(on_itself.rows[1], LSH(n_bits=8, random_state=0).fit(X).transform(X), y[:, None] == y)
+
+
+def test_peers_that_cannot_are_left_out_with_a_reason(by_label, new):
+    X, y = new
+    result = evaluate(by_label, X, y, train=X[:10], peers=["LSH", "ITQ", "Hadamard"])
+    assert set(result.left_out) == {("ITQ", 16), ("ITQ", 20), *(("Hadamard", bits) for bits in (8, 16, 20))}
+    assert "at most 10 bits" in result.left_out["ITQ", 16]
+    assert result.longest == 20
+    assert result.common_bits == 8
+    assert list(result.counts) == ["PPC", "LSH", "ITQ"]
+    assert all(len(near) == len(far) == 9 for near, far in result.counts.values())
+    assert evaluate(by_label, X, y, train=X[:5], peers=["ITQ"]).common_bits == 20
+
+
+def test_queries_are_drawn_where_there_are_many(by_label, new, monkeypatch):
+    X, y = new
+    full = evaluate(by_label, X, y, peers=(), lengths=[20]).rows[0]
+    monkeypatch.setattr(module, "MAX_QUERIES", 300)
+    drawn, again = (evaluate(by_label, X, y, peers=(), lengths=[20]).rows[0] for _ in range(2))
+    assert drawn[:5] == again[:5]
+    assert (drawn.loss, drawn.auc) == (full.loss, full.auc)
+    assert drawn.map != full.map
+    assert abs(drawn.map - full.map) < 0.02
+
+
+def test_unlabelled_points_take_no_part(by_label, new):
+    X, y = new
+    some = np.where(np.arange(len(y)) % 2, y, -1)
+    result = evaluate(by_label, X, some, proximity=SameLabel(unlabelled=-1), peers=(), lengths=[20])
+    expected = evaluate(by_label, X[1::2], y[1::2], peers=(), lengths=[20])
+    assert result.rows[0][:5] == expected.rows[0][:5]
+    assert len(result.bits) == len(X)
+
+
+def test_another_proximity(by_label, new):
+    X, y = new
+    fitted = WithinRadius(radius=20.0).fit(X)
+    found = WithinRadius(mean_neighbors=10)
+    near = pairwise_distances(X)
+    check(evaluate(by_label, X, proximity=fitted, peers=()).rows[-1], by_label.transform(X), near <= 20)
+    counts = evaluate(by_label, X, proximity=found, peers=()).counts["PPC"]
+    assert 0 <= counts[0].sum() - 10 * len(X) / 2 < 5  # ties
+    assert not hasattr(found, "radius_")
+    shared = evaluate(by_label, X, indicator(y), proximity=SharedLabel(), peers=())
+    assert shared.counts["PPC"][0].sum() != counts[0].sum()
+
+
+def test_given_pairs_go_by_labels_or_a_proximity(train, new):
+    X, y = new
+    triples = [(i, j, 1 if train[1][i] == train[1][j] else -1) for i in range(30) for j in range(i)]
+    model = ProximityPreservingCode(n_bits=6, random_state=0, proximity=GivenPairs(triples)).fit(train[0])
+    with pytest.raises(ValueError, match=r"learned with GivenPairs.*give y for the points of X, or a proximity"):
+        evaluate(model, X)
+    row = evaluate(model, X, y, peers=()).rows[0]
+    assert row.bits == 6
+    check(row, model.transform(X), y[:, None] == y)
+    pairs = evaluate(model, X, proximity=GivenPairs([(0, 1, 1), (0, 2, -1)]), peers=())
+    assert pairs.rows[0].map is None
+    assert [int(counts.sum()) for counts in pairs.counts["PPC"]] == [1, 1]
+
+
+def test_precision_is_none_where_nothing_is_found(by_label, new):
+    X, _ = new
+    bits = by_label.transform(X)
+    apart = np.flatnonzero((bits != bits[0]).sum(axis=1) > by_label.radius_)[0]
+    row = evaluate(by_label, X[[0, 0, apart]], proximity=GivenPairs([(0, 2, 1), (1, 2, -1)]), peers=()).rows[-1]
+    assert (row.precision, row.recall) == (None, 0.0)
+
+
+def test_no_matrix_of_pairs_is_made(by_label):
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    n = 20_000
+    X, y = rng.random((n, 64), np.float32) * 16, rng.integers(0, 10, n)
+    tracemalloc.start()
+    evaluate(by_label, X, y, lengths=[8], peers=())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < n * n  # bytes: what a matrix of booleans takes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": None}, "learned with SameLabel.*give y for the points of X, or a proximity"),
+        ({"y": np.arange(400)}, "no near pair among the 400 points of X"),
+        ({"y": np.zeros(400)}, "no far pair among the 400 points of X"),
+        ({"y": np.zeros(3)}, "X has 400 points but y has 3 labels"),
+        ({"X": np.ones((400, 5))}, "X has 5 features, but .* is expecting 64 features"),
+        ({"train": np.ones((9, 7))}, "X has 7 features, but .* is expecting 64 features"),
+        ({"peers": ["LSH", "FAISS"]}, "no peer 'FAISS': use some of LSH, ITQ, SH"),
+        ({"lengths": [8, 21]}, "lengths has 21: give whole numbers from 1 to 20"),
+        ({"lengths": [2.5]}, "lengths has 2.5"),
+        ({"lengths": []}, "lengths is empty"),
+    ],
+)
+def test_bad_input_is_named(by_label, new, change, message):
+    arguments = {"X": new[0], "y": new[1]} | change
+    with pytest.raises(ValueError, match=message):
+        evaluate(by_label, arguments.pop("X"), arguments.pop("y"), **arguments)
+
+
+def test_no_proximity_and_no_model(by_label, new):
+    with pytest.raises(TypeError, match="give an object such as SameLabel"):
+        evaluate(by_label, *new, proximity="labels")
+    with pytest.raises(NotFittedError):
+        evaluate(ProximityPreservingCode(), *new)
