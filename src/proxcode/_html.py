@@ -1,0 +1,107 @@
+"""What a notebook shows of a fitted model: a card of what was learned, over scikit-learn's diagram of parameters."""
+
+import math
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, WithinRadius
+
+WIDTH, HEIGHT, MARGIN = 220, 56, 4
+# All in the page's own colour and font, so that light and dark pages will do.
+CARD = (
+    "font-size:0.9em;line-height:1.5;border:1px solid currentColor;border-radius:6px;padding:0.6em 0.9em;"
+    "margin-bottom:0.5em;display:inline-block;max-width:44em;color:inherit"
+)
+TERM = "text-align:left;font-weight:normal;opacity:0.7;padding:0 1em 0 0;vertical-align:top;white-space:nowrap"
+TABLE = "border-collapse:collapse;border:none;margin:0.3em 0;color:inherit"
+VALUE = "text-align:left;padding:0;overflow-wrap:anywhere"
+
+
+class HTMLSummaryMixin:
+    """Shows `summary_html` in notebooks once fitted, and scikit-learn's own diagram before.
+
+    To stand before `BaseEstimator`, whose two methods of the protocol it wraps: scikit-learn's setting `display` goes
+    on to decide whether there is any HTML.
+    """
+
+    def _repr_html_inner(self) -> str:
+        return summary_html(self) if hasattr(self, "n_bits_") else _diagram(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] = self._repr_html_inner()
+        return bundle
+
+
+def summary_html(model: Any) -> str:
+    """Return a fitted model as HTML: what was learned, loss by bit, and the diagram of its parameters.
+
+    Parameters
+    ----------
+    model : ProximityPreservingCode
+        Fitted.
+    """
+    losses = [record.loss for record in model.history_]
+    terms = {
+        "code": f"{model.n_bits_:,} bits, near up to Hamming distance {model.radius_:,}",
+        "learned from": f"{len(model.codes_):,} points x {model.n_features_in_:,} features",
+        "near means": describe(model.proximity_),
+        "hash function": repr(model.hash_function_),
+        "training loss": f"{losses[-1]:.2%} of pairs misplaced",
+    }
+    seconds = sum(record.seconds for record in model.history_)
+    if not math.isnan(seconds):  # files do not keep them
+        terms["seconds"] = f"{seconds:.2f} for all bits"
+    lines = "".join(
+        f'<tr style="background:none"><th scope="row" style="{TERM}">{escape(term)}</th>'
+        f'<td style="{VALUE}">{escape(value)}</td></tr>'
+        for term, value in terms.items()
+    )
+    return (
+        f'<div style="{CARD}"><strong>{escape(type(model).__name__)}</strong>'
+        f'<table style="{TABLE}"><tbody>{lines}</tbody></table>'
+        f"{loss_svg(losses)}</div>{_diagram(model)}"
+    )
+
+
+def describe(proximity: Proximity) -> str:
+    """Say what near means, in a few words; a class that is not ours is shown as it is.
+
+    Examples
+    --------
+    >>> describe(SameLabel())
+    'the same label'
+    """
+    if isinstance(proximity, WithinRadius):
+        return f"{proximity.metric} distance of at most {proximity.radius_:.4g}"
+    if isinstance(proximity, GivenPairs):
+        return f"listed as near; pairs not listed are {proximity.others}"
+    words = {SameLabel: "the same label", SharedLabel: "at least one label in common"}
+    return words.get(type(proximity), repr(proximity))
+
+
+def loss_svg(losses: Sequence[float]) -> str:
+    """Draw loss by bit as a small line, from 0 to the largest."""
+    top = max(losses) or 1.0
+    step = (WIDTH - 2 * MARGIN) / max(1, len(losses) - 1)
+    floor = HEIGHT - MARGIN
+    points = [(MARGIN + k * step, floor - loss / top * (HEIGHT - 2 * MARGIN)) for k, loss in enumerate(losses)]
+    if len(points) == 1:
+        points.append((WIDTH - MARGIN, points[0][1]))  # one bit alone would be no line
+    path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+    label = f"training loss from {losses[0]:.2%} at bit 1 to {losses[-1]:.2%} at bit {len(losses)}"
+    return (
+        f'<figure style="margin:0"><svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
+        f'viewBox="0 0 {WIDTH} {HEIGHT}" fill="none" stroke="currentColor"><title>{label}</title>'
+        f'<line x1="{MARGIN}" y1="{floor}" x2="{WIDTH - MARGIN}" y2="{floor}" stroke-opacity="0.4"/>'
+        f'<polyline points="{path}" stroke-width="1.5" stroke-linejoin="round"/></svg>'
+        f'<figcaption style="opacity:0.7;font-size:0.9em">{label}</figcaption></figure>'
+    )
+
+
+def _diagram(model: Any) -> str:
+    from sklearn.utils import estimator_html_repr
+
+    return str(estimator_html_repr(model))
