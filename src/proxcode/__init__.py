@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from proxcode.hamming import asymmetric_distances, pack, unpack
     from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
     from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
+    from proxcode.search import ByDistance, ByMargins, HammingIndex
     from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
     from proxcode.weights import DifferenceWeights, GradientWeights
 
@@ -24,6 +25,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BitRecord",
     "BitUpdate",
+    "ByDistance",
+    "ByMargins",
     "CalibratedThreshold",
     "ClassifierHash",
     "Cut",
@@ -31,6 +34,7 @@ __all__ = [
     "EqualErrorThreshold",
     "GivenPairs",
     "GradientWeights",
+    "HammingIndex",
     "KernelHash",
     "LinearHash",
     "LogisticThreshold",
@@ -53,6 +57,7 @@ _HOMES = {
     "hamming": {"asymmetric_distances", "pack", "unpack"},
     "hashing": {"ClassifierHash", "KernelHash", "LinearHash", "SVMHash"},
     "proximity": {"GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"},
+    "search": {"ByDistance", "ByMargins", "HammingIndex"},
     "threshold": {"CalibratedThreshold", "EqualErrorThreshold", "LogisticThreshold"},
     "weights": {"DifferenceWeights", "GradientWeights"},
 }

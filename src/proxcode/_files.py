@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FORMAT = 1
+_META = "__metadata__"  # of safetensors: not an array
 Tensors = dict[str, NDArray[Any]]
 
 
@@ -52,6 +53,8 @@ def _locked(partial: Path, path: Path) -> Iterator[int]:
 
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not partial.exists() or not os.path.samestat(os.fstat(descriptor), partial.stat()):
+                    raise BlockingIOError  # between opening and locking it, another process was done with it
             except BlockingIOError:
                 raise BlockingIOError(f"{path} is being written by another process: wait for it.") from None
         yield descriptor
@@ -124,7 +127,8 @@ def _read_header(path: Path) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple
             metadata = file.metadata() or {}
         with path.open("rb") as file:
             length = int.from_bytes(file.read(8), "little")
-            entries = json.loads(file.read(length))
+            text = file.read(length)
+            entries = json.loads(text)
     except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"{path} is cut short or no file of proxcode's ({error}).") from error
     try:
@@ -134,10 +138,13 @@ def _read_header(path: Path) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple
         raise ValueError(f"{path} is a safetensors file, but none that proxcode wrote.") from error
     if version > FORMAT:
         raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}: upgrade proxcode.")
+    is_as_written = metadata["proxcode"] == _as_json(header) and text.rstrip(b" ").endswith(b"}")
+    if not is_as_written or any(entry.get("dtype") not in _DTYPES for name, entry in entries.items() if name != _META):
+        raise ValueError(f"{path} was changed after it was written, its header differs: copy or make it again.")
     offsets = {
         name: (_DTYPES[entry["dtype"]], tuple(entry["shape"]), 8 + length + entry["data_offsets"][0])
         for name, entry in entries.items()
-        if name != "__metadata__"
+        if name != _META
     }
     return header, offsets
 
@@ -156,7 +163,8 @@ _DTYPES = {
 def _map(path: Path, dtype: Any, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
     if 0 in shape:
         return np.empty(shape, dtype)
-    return np.memmap(path, dtype, mode="r", offset=offset, shape=shape or (1,)).reshape(shape)
+    # Copy on write: arrays that may be written to, as the kernels were compiled for, and a file that never is.
+    return np.memmap(path, dtype, mode="c", offset=offset, shape=shape or (1,)).view(np.ndarray).reshape(shape)
 
 
 def _digest(header: Mapping[str, Any], tensors: Tensors) -> str:

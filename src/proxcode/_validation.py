@@ -1,5 +1,6 @@
 """Checks that all estimators share."""
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -26,3 +27,14 @@ def check_points(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> N
             "fill them in."
         )
     return points
+
+
+def check_whole(name: str, value: Any, at_least: int, at_most: int | None = None, remedy: str = "") -> int:
+    """Return a whole number within its limits, or say what it should be."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise TypeError(f"{name}={value!r}: give a whole number.")
+    number = int(value)
+    if number < at_least or (at_most is not None and number > at_most):
+        limits = f"at least {at_least}" if at_most is None else f"{at_least} to {at_most}"
+        raise ValueError(f"{name}={number}: give {limits}{remedy}.")
+    return number

@@ -1,0 +1,153 @@
+"""Multi-index hashing (Norouzi, Punjani, Fleet; CVPR 2012): exact search that looks at few codes.
+
+1. Cut the code of p bits into m chunks of about log2(n) bits,
+2. for each chunk keep a table: the codes sorted by its value, so that a value's codes lie together,
+3. codes within distance r of a query are within r // m of it in at least one chunk: look into the buckets of all such
+   values and measure what lies there.
+
+Beside each code a table holds up to eight of its bytes. With codes of up to 64 bits that is all of them: buckets are
+read from end to end and nothing is looked up elsewhere.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxcode.search._table_kernels import bucket_keys, fill_buckets, probe, sort_pairs
+from proxcode.search.results import Found
+
+Planes = NDArray[np.uint8]
+MIN_KEY_BITS, MAX_KEY_BITS = 8, 24
+FILTER_BYTES = 8
+SAMPLE = 1024  # codes that costs are estimated from
+# Costs, the unit being one code looked at in a bucket, about a nanosecond.
+PROBE_COST = 16
+PLANE_COST = 0.045  # of a flat scan, for one byte of one code
+FILL_COST = 100.0  # of a table, for one code
+
+
+class Chunks(NamedTuple):
+    """Where a code of so many bytes is cut.
+
+    Attributes
+    ----------
+    low, n_key_bits : ndarrays of shape (m,)
+        First bit and number of bits of each chunk.
+    masks : ndarray of uint64, shape (m, n_words)
+    first_byte, last_byte : ndarrays of shape (m,)
+        The bytes kept beside each code.
+    """
+
+    low: NDArray[np.int64]
+    n_key_bits: NDArray[np.int64]
+    masks: NDArray[np.uint64]
+    first_byte: NDArray[np.int64]
+    last_byte: NDArray[np.int64]
+
+
+def cut_into_chunks(n_bytes: int, n_codes: int) -> Chunks:
+    """Cut codes into chunks of about log2(n_codes) bits, as equal as can be."""
+    n_bits = 8 * n_bytes
+    key_bits = min(MAX_KEY_BITS, max(MIN_KEY_BITS, round(math.log2(max(2, n_codes)))))
+    edges = np.linspace(0, n_bits, -(-n_bits // key_bits) + 1).round().astype(np.int64)
+    low, high = edges[:-1], edges[1:]
+    bits = np.zeros((len(low), -(-n_bytes // 8), 64), np.uint8)
+    for chunk, (start, stop) in enumerate(zip(low, high, strict=True)):
+        bits.reshape(len(low), -1)[chunk, start:stop] = 1
+    masks = np.packbits(bits, axis=2, bitorder="little").view("<u8")[:, :, 0].copy()
+    first = -(-high // 8)  # what follows a chunk tells most about the rest of the code
+    first[first + FILTER_BYTES > n_bytes] = 0
+    return Chunks(low, high - low, masks, first, np.minimum(first + FILTER_BYTES, n_bytes))
+
+
+def expected_cost(planes: Planes, n_codes: int, queries: Planes, reach: NDArray[np.int64]) -> float:
+    """Estimate what the queries would cost on average with tables, from some of the codes.
+
+    Parameters
+    ----------
+    planes : ndarray of uint8, shape (n_bytes, at least n_codes)
+    n_codes : int
+    queries : ndarray of uint8, shape (n_queries, n_bytes)
+    reach : ndarray of shape (n_queries,)
+        Distance up to which each has to look: the radius, or how far its k-th neighbour is.
+    """
+    low, n_key_bits, *_ = cut_into_chunks(len(planes), n_codes)
+    rows = np.linspace(0, n_codes - 1, SAMPLE).astype(np.int64)
+    bits = np.unpackbits(planes[:, rows], axis=0, bitorder="little")
+    query_bits = np.unpackbits(queries, axis=1, bitorder="little")
+    m, cost = len(low), np.zeros(len(queries))
+    for chunk, (start, length) in enumerate(zip(low, n_key_bits, strict=True)):
+        inside = slice(start, start + length)
+        differing = (query_bits[:, inside, None] != bits[None, inside]).sum(axis=1)
+        furthest = (reach - chunk) // m  # distance in this chunk at the last of its levels, -1 for none
+        n_buckets = np.cumsum([math.comb(int(length), distance) for distance in range(int(length) + 1)])
+        probes = np.where(furthest < 0, 0, n_buckets[np.clip(furthest, 0, int(length))])
+        cost += PROBE_COST * probes + n_codes * (differing <= furthest[:, None]).mean(axis=1)
+    return float(cost.mean())
+
+
+class MultiIndex:
+    """Tables of the first codes of an index.
+
+    Parameters
+    ----------
+    planes : ndarray of uint8, shape (n_bytes, at least n_codes)
+    n_codes : int
+    """
+
+    def __init__(self, planes: Planes, n_codes: int) -> None:
+        self.n_codes = n_codes
+        self.chunks = cut_into_chunks(len(planes), n_codes)
+        m = len(self.chunks.low)
+        self._ends = np.zeros((m, (1 << int(self.chunks.n_key_bits.max())) + 1), np.uint32)
+        self._positions = np.empty((m, self.n_codes), np.uint32)
+        self._filters = np.empty((m, self.n_codes), np.uint64)
+        keys = np.empty(self.n_codes, np.uint32)
+        for chunk in range(m):
+            low, n_key_bits, _, first, last = (part[chunk] for part in self.chunks)
+            bucket_keys(planes, low, n_key_bits, self.n_codes, keys)
+            ends = self._ends[chunk, : (1 << int(n_key_bits)) + 1]
+            fill_buckets(planes, keys, first, last, ends, self._positions[chunk], self._filters[chunk])
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the tables."""
+        return self._ends.nbytes + self._positions.nbytes + self._filters.nbytes
+
+    def find(self, planes: Planes, queries: Planes, k: int, radius: int, budget: float) -> list[Found | None]:
+        """Find, for each query, the codes within a radius or the k nearest of them; None where that cost too much.
+
+        Parameters
+        ----------
+        planes : ndarray of uint8, shape (n_bytes, at least n_codes)
+            Those that the tables were made of, or more.
+        queries : ndarray of uint8, shape (n_queries, n_bytes)
+        k, radius : int
+            At most k codes, at most so far away.
+        budget : float
+            Most that a query may cost.
+        """
+        low, n_key_bits, masks, first, last = self.chunks
+        query_planes = np.ascontiguousarray(queries.T)
+        keys = np.empty((len(low), len(queries)), np.uint32)
+        for chunk in range(len(low)):
+            bucket_keys(query_planes, low[chunk], n_key_bits[chunk], len(queries), keys[chunk])
+        words = np.zeros((len(queries), len(low), FILTER_BYTES), np.uint8)
+        for chunk, (start, stop) in enumerate(zip(first, last, strict=True)):
+            words[:, chunk, : stop - start] = queries[:, start:stop]
+        filters = np.ascontiguousarray(words.view("<u8")[:, :, 0])
+        tables = self._ends, self._positions, self._filters
+        found: list[Found | None] = []
+        for query in range(len(queries)):
+            of_query = queries[query], np.ascontiguousarray(keys[:, query]), filters[query]
+            cost, distance, position = probe(
+                planes, *of_query, *tables, masks, n_key_bits, k, radius, int(budget), PROBE_COST
+            )
+            if cost <= budget:
+                sort_pairs(distance, position, 8 * queries.shape[1] + 1)
+                found.append(Found(distance[:k], position[:k]))
+            else:
+                found.append(None)
+        return found
