@@ -89,7 +89,7 @@ class HammingIndex:
         ids : array of int64, shape (n,), default=None
             Your own numbers, each once. None goes on from the largest so far, from 0 in an empty index.
         """
-        codes = self._check(codes)
+        codes = check_index_codes(codes, self.n_bits)
         own_ids = self._new_ids(len(codes), ids)
         total = self._n + len(codes)
         if total > np.iinfo(np.uint32).max:
@@ -173,7 +173,7 @@ class HammingIndex:
         Neighbors
             Arrays of shape (n_queries, k), fewer columns where the index holds fewer codes.
         """
-        queries, k = self._check(codes), check_whole("k", k, 1)
+        queries, k = check_index_codes(codes, self.n_bits), check_whole("k", k, 1)
         if not oversample >= 1:
             raise ValueError(f"oversample={oversample}: give a number of at least 1.")
         n_taken = min(self._n, k if rescore is None else int(np.ceil(k * oversample)))
@@ -196,7 +196,7 @@ class HammingIndex:
         radius : int
             For the codes of a model: its `radius_`.
         """
-        queries, radius = self._check(codes), check_whole("radius", radius, 0)
+        queries, radius = check_index_codes(codes, self.n_bits), check_whole("radius", radius, 0)
         found = self._engine.find(Stock(self._planes, self._n), queries, self._n, radius)
         offsets = np.cumsum([0, *(len(of_query.position) for of_query in found)])
         position = np.concatenate([np.empty(0, np.int64), *(of_query.position for of_query in found)])
@@ -205,18 +205,6 @@ class HammingIndex:
 
     def _ids_at(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
         return position if self._ids is None else self._ids[position]
-
-    def _check(self, codes: ArrayLike) -> Codes:
-        codes = np.ascontiguousarray(check_codes(codes))
-        if codes.shape[1] != len(self._planes):
-            raise ValueError(
-                f"codes have {codes.shape[1]} bytes but those of {self.n_bits} bits have {len(self._planes)}: encode "
-                "with as many bits as the index has."
-            )
-        padding = (1 << (-self.n_bits % 8)) - 1
-        if padding and (codes[:, -1] & padding).any():
-            raise ValueError(f"codes have ones beyond their {self.n_bits} bits: fill up with zeros, as encode() does.")
-        return codes
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a file, whole or not at all; tables are not written."""
@@ -250,6 +238,21 @@ class HammingIndex:
             raise ValueError(f"{path} does not hold codes of {index.n_bits} bits with an id each: make it again.")
         index._planes, index._n, index._ids = planes, planes.shape[1], ids
         return index
+
+
+def check_index_codes(codes: ArrayLike, n_bits: int) -> Codes:
+    """Return packed codes of so many bits, in C order, or say why they are none."""
+    codes = np.ascontiguousarray(check_codes(codes))
+    n_bytes = -(-n_bits // 8)
+    if codes.shape[1] != n_bytes:
+        raise ValueError(
+            f"codes have {codes.shape[1]} bytes but those of {n_bits} bits have {n_bytes}: encode with as many bits as "
+            "the index has."
+        )
+    padding = (1 << (-n_bits % 8)) - 1
+    if padding and (codes[:, -1] & padding).any():
+        raise ValueError(f"codes have ones beyond their {n_bits} bits: fill up with zeros, as encode() does.")
+    return codes
 
 
 def check_ids(ids: ArrayLike) -> NDArray[np.int64]:
