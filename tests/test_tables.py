@@ -186,7 +186,8 @@ def test_text_with_names_quotes_blank_lines_and_a_byte_order_mark(tmp_path):
 def test_labels_in_the_table_of_the_vectors(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("x,y,label\n1,2,cat\n3,4,\n5,6,dog\n")
-    np.testing.assert_array_equal(open_vectors(path, drop=("label",)).read(), [[1, 2], [3, 4], [5, 6]])
+    for drop in (("label",), "label"):
+        np.testing.assert_array_equal(open_vectors(path, drop=drop).read(), [[1, 2], [3, 4], [5, 6]])
     labels = read_labels(f"{path}:label")
     assert labels.tolist() == ["cat", None, "dog"]
     assert class_numbers(labels).tolist() == [0, -1, 1]
@@ -366,6 +367,8 @@ def test_dictionary_columns_are_labels(tmp_path):
 def test_a_colon_may_be_part_of_a_name(tmp_path):
     np.save(tmp_path / "a:b.npy", [1, 2])
     assert read_labels(tmp_path / "a:b.npy").tolist() == [1, 2]
+    write_table(tmp_path / "a:b.csv", {"x": [0, 0], "c:d": [3, 4]})
+    assert read_labels(tmp_path / "a:b.csv:c:d").tolist() == [3, 4]
 
 
 # Pairs
@@ -439,8 +442,12 @@ def test_graphs_without_weights(tmp_path):
 def test_graphs_as_arrays(tmp_path):
     np.save(tmp_path / "g.npy", TRIANGLE + np.diag([1, 2, 3]))
     sp.save_npz(tmp_path / "g.npz", sp.csr_array(np.triu(TRIANGLE)))
-    scipy.io.mmwrite(tmp_path / "g.mtx", sp.coo_array(TRIANGLE))
-    for name in ("g.npy", "g.npz", "g.mtx"):
+    matrices = {"sparse": sp.coo_array(TRIANGLE), "dense": TRIANGLE}
+    for name, matrix in matrices.items():
+        for symmetry in ("general", "symmetric"):
+            scipy.io.mmwrite(tmp_path / f"{name}-{symmetry}.mtx", matrix, comment="of three", symmetry=symmetry)
+    assert len(list(tmp_path.glob("*.mtx"))) == 4
+    for name in ("g.npy", "g.npz", *(path.name for path in tmp_path.glob("*.mtx"))):
         np.testing.assert_array_equal(read_graph(tmp_path / name).weights.toarray(), TRIANGLE)
 
 
@@ -528,6 +535,11 @@ def flipped_npz(path):
     path.write_bytes(content)
 
 
+def brain_floats(path):
+    header = b'{"X":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}'
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+
+
 def one_h5(**datasets):
     def make(path):
         with h5py.File(path, "w") as file:
@@ -576,6 +588,8 @@ BAD_VECTORS = [
     ("x.bvecs", b"\x01", {}, "starts with dimension"),
     ("x.safetensors", cut_short(lambda path: save_file({"X": X}, path)), {}, "cut short or no safetensors file"),
     ("x.safetensors", lambda path: save_file({"X": X, "Z": X}, path), {}, "several arrays: name one of X"),
+    ("x.safetensors", brain_floats, {}, "x.safetensors:X holds .V2 values: vectors are real numbers"),
+    ("x.fvecs", fvecs(2**31 - 1), {}, "starts with dimension 2147483647"),
     ("x.csv", "1,2\n3\n", {}, "line 2 has 1 cells, the first row has 2"),
     ("x.csv", "a,b\n1,2\n\n1,2,3\n", {}, "line 4 has 3 cells"),
     ("x.csv", "a,b\n1,2\n3,4,5\n", {"columns": ["a"]}, "line 3 has 3 cells"),
@@ -630,7 +644,9 @@ def test_bad_vectors(tmp_path, name, content, options, sentence):
 
 
 BAD_LABELS = [
-    ("gone.npy:a", None, "there is no file"),
+    ("gone.npy:a", None, r"there is no file .*gone.npy\."),
+    ("y.doc:a", "a", "suffix '.doc'"),
+    ("y.safetensors", brain_floats, "values that NumPy has no type for"),
     ("y.doc", "a", "suffix '.doc': use one of .npy"),
     ("y.npy", npy(X), "row 0, column 2 holds 2.0: labels are one column, or a matrix of 0 and 1"),
     ("y.npy", npy(np.zeros((1, 1, 1))), r"shape \(1, 1, 1\)"),
@@ -684,6 +700,7 @@ def test_bad_pairs(tmp_path, name, content, sentence):
         read_pairs(path)
 
 
+MARKET = "%%MatrixMarket matrix"
 BAD_GRAPHS = [
     ("g.csv", "a,b,1\nb,c,nan\n", r"edge \(b, c\) has the weight nan"),
     ("g.csv", "a,b,1\nb,c,inf\n", r"edge \(b, c\) has the weight inf"),
@@ -696,7 +713,7 @@ BAD_GRAPHS = [
     ("g.csv", "a,b,c\n", "empty table: list at least one edge"),
     ("g.csv", "a,,1\n", "line 1 names no point"),
     ("g.txt", "# nothing\n", "empty table"),
-    ("g.gset", "3 5\n1 2 1\n1 3 1\n", "announces 5 edges in its first line and has 2"),
+    ("g.gset", "3 5\n1 2 1\n1 3 1\n", "announces 5 entries and has 2"),
     ("g.gset", "3 2\n1 2 1\n1 4 1\n", "line 3 names point '4': the points here are 1 to 3"),
     ("g.npy", npy(np.zeros((2, 3))), r"shape \(2, 3\): the weights of n points are an n x n matrix"),
     ("g.npy", npy(np.eye(2) + 1j), "holds complex128 values"),
@@ -704,8 +721,17 @@ BAD_GRAPHS = [
     ("g.npy", npy(np.array([[0, np.nan], [np.nan, 0]])), r"edge \(0, 1\) has the weight nan"),
     ("g.npz", npz(a=X), "no scipy.sparse npz file"),
     ("g.npz", cut_short(npz(a=X)), "cut short or no scipy.sparse npz file"),
-    ("g.mtx", "hello\n", "cut short or no Matrix Market file"),
-    ("g.mtx", "%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 1\n", "cut short or no Matrix Market file"),
+    ("g.mtx", "hello\n", "no Matrix Market file"),
+    ("g.mtx", f"{MARKET} coordinate real symmetric\n3 3 2\n2 1 1\n", "announces 2 entries and has 1"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 2 1\n2 1 1\n", r"shape \(3, 2\)"),
+    ("g.mtx", f"{MARKET} coordinate real symmetric\n2 2 1\n2 1 3".encode() + b"\xf1", "no UTF-8 text"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 3\n", "no line of 3 sizes"),
+    ("g.mtx", f"{MARKET} coordinate real general\n", "no line of 3 sizes"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 3 0\n", "no edge between two different points"),
+    ("g.mtx", f"{MARKET} coordinate complex general\n1 1 1\n1 1 1 1\n", "holds a complex general matrix"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 3 1\n2 4 1\n", "line 3 names point '4'"),
+    ("g.mtx", f"{MARKET} array real general\n2 2\n1\n2\n", "announces 4 entries and has 2"),
+    ("g.mtx", f"{MARKET} array real symmetric\n2 2\n1\n2\nx\n", "line 5 holds 'x': give one number"),
     ("g.xyz", "1 2\n", "use one of .csv, .tsv, .txt, .edges, .gset, none, .mtx"),
     ("g.csv", None, "there is no file"),
 ]

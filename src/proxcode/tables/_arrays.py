@@ -9,12 +9,17 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.tables._base import Choice, MappedVectors, MatrixVectors, existing_file, listing, no_key, place, readable
+
+# What a damaged file makes them raise; NotImplementedError and TokenError come of headers that make no sense.
+NPY_ERRORS = (EOFError, OSError, ValueError, TypeError, SyntaxError, TokenError)
+ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError, *NPY_ERRORS)
 
 
 class Stored(NamedTuple):
@@ -56,13 +61,13 @@ def map_npy(path: Path) -> NDArray[Any]:
     with path.open("rb") as file:
         if file.read(6) != b"\x93NUMPY":
             raise ValueError(f"{path} is no npy file: write it with np.save.")
-    with readable(path, "npy", EOFError, OSError, ValueError), path.open("rb") as file:
+    with readable(path, "npy", *NPY_ERRORS), path.open("rb") as file:
         stored = read_npy_header(file)
     if stored.dtype.hasobject:
         raise ValueError(f"{path} holds Python objects, which are not loaded for safety: store numbers or strings.")
     if 0 in stored.shape:  # nothing to map
         return np.empty(stored.shape, stored.dtype)
-    with readable(path, "npy", EOFError, OSError, ValueError):
+    with readable(path, "npy", *NPY_ERRORS):
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
@@ -82,9 +87,6 @@ def _npy_header(file: IO[bytes]) -> tuple[Stored, bool]:
     return Stored(shape, dtype), is_fortran
 
 
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError)
-
-
 class NpzVectors(MatrixVectors):
     """An array of an npz file, unpacked block after block."""
 
@@ -94,7 +96,7 @@ class NpzVectors(MatrixVectors):
         super().__init__(path, *arrays[self._name], choice, self._name)
 
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        with readable(self.path, "npz", *_ZIP_ERRORS), _open_member(self.path, self._name) as file:
+        with readable(self.path, "npz", *ZIP_ERRORS), _open_member(self.path, self._name) as file:
             stored, is_fortran = _npy_header(file)
             if is_fortran:  # rows lie scattered over the whole
                 matrix = read_npz(self.path, self._name)
@@ -118,7 +120,7 @@ def _open_member(path: Path, name: str) -> Iterator[IO[bytes]]:
 def npz_arrays(path: Path) -> dict[str, Stored]:
     """Return the arrays of an npz file by name."""
     arrays = {}
-    with readable(path, "npz", *_ZIP_ERRORS), zipfile.ZipFile(path) as archive:
+    with readable(path, "npz", *ZIP_ERRORS), zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             if name.endswith(".npy"):
                 with archive.open(name) as file:
@@ -132,7 +134,7 @@ def read_npz(path: Path, name: str) -> NDArray[Any]:
         raise ValueError(
             f"{path}:{name} holds Python objects, which are not loaded for safety: store numbers or strings."
         )
-    with readable(path, "npz", *_ZIP_ERRORS), _open_member(path, name) as file:
+    with readable(path, "npz", *ZIP_ERRORS), _open_member(path, name) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
 
 
@@ -238,6 +240,7 @@ def _without_slash(key: str | None) -> str | None:
     return None if key is None else key.strip("/")
 
 
+_LARGEST_DIMENSION = 2**24  # above it, what was read is no dimension
 _ELEMENTS = {".fvecs": "<f4", ".bvecs": "u1", ".ivecs": "<i4"}
 
 
@@ -250,9 +253,9 @@ class TexmexVectors(MappedVectors):
         with path.open("rb") as file:
             first = file.read(4)
         dimension = int.from_bytes(first, "little", signed=True)
-        if len(first) < 4 or dimension < 1:
+        if len(first) < 4 or not 1 <= dimension <= _LARGEST_DIMENSION:
             raise ValueError(
-                f"{path} starts with dimension {dimension}: a row is its dimension, at least 1, and values."
+                f"{path} starts with dimension {dimension}: a row is its dimension, 1 or more, and values."
             )
         self._row = np.dtype([("dimension", "<i4"), ("values", element, (dimension,))])
         n_rows, rest = divmod(path.stat().st_size, self._row.itemsize)

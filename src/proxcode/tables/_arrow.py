@@ -29,7 +29,7 @@ def import_arrow(path: Path) -> Any:
 @contextmanager
 def _readable(path: Path) -> Iterator[Any]:
     pa = import_arrow(path)
-    with readable(path, path.suffix[1:].capitalize(), pa.ArrowException, OSError):
+    with readable(path, path.suffix[1:].capitalize(), pa.ArrowException, OSError, UnicodeDecodeError):
         yield pa
 
 
@@ -38,12 +38,14 @@ class ArrowTable(ABC):
 
     Attributes
     ----------
-    schema : pyarrow.Schema
+    names : list of str
+    types : list of pyarrow.DataType
     n_rows : int or None
     """
 
     path: Path
-    schema: Any
+    names: list[str]
+    types: list[Any]
     n_rows: int | None
 
     @abstractmethod
@@ -57,7 +59,7 @@ class ParquetTable(ArrowTable):
     def __init__(self, path: Path) -> None:
         self.path = path
         with _readable(path) as pa, pa.parquet.ParquetFile(path) as file:
-            self.schema = file.schema_arrow
+            self.names, self.types = file.schema_arrow.names, file.schema_arrow.types
             self.n_rows = file.metadata.num_rows
 
     def batches(self, columns: Sequence[str], first: int) -> Iterator[tuple[int, Any]]:
@@ -83,7 +85,7 @@ class IpcTable(ArrowTable):
 
                 self.n_rows = pyarrow.dataset.dataset(str(path), format="ipc").count_rows()
         with self._open() as reader:
-            self.schema = reader.schema
+            self.names, self.types = reader.schema.names, reader.schema.types
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
@@ -132,11 +134,11 @@ class ArrowVectors(Vectors):
         self.dtype = rows.dtype
 
     def _choose(self, choice: Choice) -> list[str]:
-        names = self._table.schema.names
+        names = self._table.names
         numbers = choose(self.path, names, len(names), choice)
         if choice.columns is None:
             numbers = self._vectors_among(numbers)
-        lists = [number for number in numbers if _is_list(self._table.schema.types[number])]
+        lists = [number for number in numbers if _is_list(self._table.types[number])]
         if lists and len(numbers) > 1:
             shown = listing([names[number] for number in numbers])
             raise ValueError(f"{self.path}: columns of lists stand alone, got {shown}: name the one to take.")
@@ -147,11 +149,11 @@ class ArrowVectors(Vectors):
         return chosen
 
     def _vectors_among(self, numbers: list[int]) -> list[int]:
-        types = self._table.schema.types
+        types = self._table.types
         lists = [number for number in numbers if _is_list(types[number]) and _is_numeric(types[number].value_type)]
         found = lists or [number for number in numbers if _is_numeric(types[number])]
         if not found:
-            shown = listing([f"{self._table.schema.names[number]} ({types[number]})" for number in numbers])
+            shown = listing([f"{self._table.names[number]} ({types[number]})" for number in numbers])
             raise ValueError(f"{self.path} has no column of numbers among {shown}: store the vectors as numbers.")
         return found
 

@@ -81,7 +81,8 @@ class TextTable:
             yield row
 
     def _check_width(self, row: Line) -> None:
-        n_cells = len(self.cells(row)) if '"' in row[1] else row[1].count(self.delimiter) + 1
+        has_quotes = '"' in row[1]
+        n_cells = len(self.cells(row)) if has_quotes else row[1].count(self.delimiter) + 1
         if n_cells != self.n_columns:
             raise ValueError(
                 f"{self.path}: line {row[0]} has {n_cells} cells, the first row has {self.n_columns}: make them equal."
@@ -89,8 +90,8 @@ class TextTable:
 
     def cells(self, row: Line) -> list[str]:
         """Split a row."""
-        if not row[1]:
-            return [""]
+        if '"' not in row[1]:  # much faster than a reader for each row
+            return row[1].split(self.delimiter)
         try:
             return next(csv.reader([row[1]], delimiter=self.delimiter))
         except csv.Error as error:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.tables._arrays import map_npy
+from proxcode.tables._arrays import ZIP_ERRORS, map_npy
 from proxcode.tables._base import FilePath, by_suffix, existing_file, readable
 from proxcode.tables._text import DELIMITERS, TextTable, is_number, text_lines
 
@@ -49,13 +49,14 @@ def read_graph(path: FilePath) -> Graph:
     path : path
         - `.csv`, `.tsv`: an edge list, rows i, j and a weight, 1 if there is none. Points that are all whole numbers
           come in their order, names in order of appearance; a point without an edge is not in such a file. The first
-          row holds names of columns if none of its cells is a number and it ends in no weight; of two columns, if they
-          are a known pair of words (source, target) or all other cells are numbers.
+          row holds names of columns if none of its cells is a number and it has a third; if it has two, where they are
+          a known pair of words (source, target) or all other cells are numbers.
         - `.txt`, `.edges`, `.gset`, or no suffix: an edge list separated by blanks, where lines that start with # or %
           are passed over; or Gset's format, a first row n, m and then m rows i, j, w that count points from 1. It is
           Gset's if the first row has two whole numbers and either the others have three cells or they are m in number
           and name points 1 to n.
-        - `.mtx`: Matrix Market. `.npy`: a square array. `.npz`: a matrix by `scipy.sparse.save_npz`.
+        - `.mtx`: Matrix Market, points counted from 1. `.npy`: a square array. `.npz`: by
+          `scipy.sparse.save_npz`.
 
     Returns
     -------
@@ -112,12 +113,17 @@ def _from_table(path: Path) -> _Edges:
 
 
 def _from_blanks(path: Path) -> _Edges:
-    rows = [
+    rows = _split_lines(path)
+    if rows and _is_gset(rows):
+        n, m = map(int, rows[0].cells)
+        return _numbered(path, n, m, rows[1:])
+    return _edge_list(path, rows)
+
+
+def _split_lines(path: Path) -> list[_Row]:
+    return [
         _Row(line, text.split()) for line, text in text_lines(path) if text.strip() and text.lstrip()[0] not in "#%"
     ]
-    if rows and _is_gset(rows):
-        return _gset(path, rows)
-    return _edge_list(path, rows)
 
 
 def _is_gset(rows: list[_Row]) -> bool:
@@ -130,16 +136,18 @@ def _is_gset(rows: list[_Row]) -> bool:
     return len(others[0].cells) == 3 or (len(others) == m and names_points)
 
 
-def _gset(path: Path, rows: list[_Row]) -> _Edges:
-    n, m = map(int, rows[0].cells)
-    if len(rows) - 1 != m:
-        raise ValueError(f"{path} announces {m} edges in its first line and has {len(rows) - 1}: copy it again.")
-    weights = _weights(path, rows[1:])
-    for line, cells in rows[1:]:
+def _numbered(path: Path, n: int, m: int, rows: list[_Row]) -> _Edges:
+    """Return m edges between points that are counted from 1 to n."""
+    if len(rows) != m:
+        raise ValueError(f"{path} announces {m} entries and has {len(rows)}: copy it again.")
+    if not rows:
+        return _Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.arange(1, n + 1))
+    weights = _weights(path, rows)
+    for line, cells in rows:
         for cell in cells[:2]:
             if not (cell.isdecimal() and 1 <= int(cell) <= n):
                 raise ValueError(f"{path}: line {line} names point {cell!r}: the points here are 1 to {n}.")
-    points = np.array([row.cells[:2] for row in rows[1:]]).astype(np.int64) - 1
+    points = np.array([row.cells[:2] for row in rows]).astype(np.int64) - 1
     return _Edges(points[:, 0], points[:, 1], weights, np.arange(1, n + 1))
 
 
@@ -182,11 +190,43 @@ def _weights(path: Path, rows: list[_Row]) -> NDArray[np.float64]:
 
 
 def _from_market(path: Path) -> _Edges:
-    from scipy.io import mmread
+    # Not with scipy.io.mmread: SciPy 1.17 crashes on some damaged files, and the process with it.
+    banner = next(text_lines(path))[1].lower().split()
+    if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"] or banner[2] not in _MARKET_LAYOUTS:
+        raise ValueError(f"{path} is no Matrix Market file, its first line is no %%MatrixMarket: make it again.")
+    _, _, layout, field, symmetry = banner
+    if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
+        raise ValueError(f"{path} holds a {field} {symmetry} matrix: weights are real and symmetric.")
+    rows = _split_lines(path)
+    n_sizes = {"coordinate": 3, "array": 2}[layout]
+    if not rows or len(rows[0].cells) != n_sizes or not all(map(str.isdecimal, rows[0].cells)):
+        raise ValueError(f"{path} has no line of {n_sizes} sizes below its comments: copy or make it again.")
+    n, n_columns, *_ = sizes = [int(cell) for cell in rows[0].cells]
+    if n != n_columns or not n:
+        raise ValueError(f"{path} has shape ({n}, {n_columns}): the weights of n points are an n x n matrix.")
+    return _MARKET_LAYOUTS[layout](path, sizes, rows[1:], symmetry)
 
-    with readable(path, "Matrix Market", ValueError, OverflowError, OSError, StopIteration):
-        matrix = mmread(path)
-    return _from_matrix(path, matrix, 1)
+
+def _market_entries(path: Path, sizes: list[int], rows: list[_Row], symmetry: str) -> _Edges:
+    return _numbered(path, sizes[0], sizes[2], rows)
+
+
+def _market_array(path: Path, sizes: list[int], rows: list[_Row], symmetry: str) -> _Edges:
+    """Read all values column by column; of a symmetric matrix, from the diagonal down."""
+    n = sizes[0]
+    n_values = n * n if symmetry == "general" else n * (n + 1) // 2
+    if len(rows) != n_values:
+        raise ValueError(f"{path} announces {n_values} entries and has {len(rows)}: copy it again.")
+    for line, cells in rows:
+        if len(cells) != 1 or not is_number(cells[0]):
+            raise ValueError(f"{path}: line {line} holds {' '.join(cells)!r}: give one number.")
+    columns = np.zeros((n, n))
+    where = np.indices((n, n)).reshape(2, -1) if symmetry == "general" else np.triu_indices(n)
+    columns[where[0], where[1]] = [float(row.cells[0]) for row in rows]
+    return _from_matrix(path, columns.T, 1)
+
+
+_MARKET_LAYOUTS = {"coordinate": _market_entries, "array": _market_array}
 
 
 def _from_npy(path: Path) -> _Edges:
@@ -194,12 +234,8 @@ def _from_npy(path: Path) -> _Edges:
 
 
 def _from_npz(path: Path) -> _Edges:
-    import zipfile
-    import zlib
-
-    errors = ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error
     # Opened here, for NumPy leaves a file open that it cannot read.
-    with readable(path, "scipy.sparse npz", *errors), path.open("rb") as file:
+    with readable(path, "scipy.sparse npz", *ZIP_ERRORS), path.open("rb") as file:
         matrix = sp.load_npz(file)
     return _from_matrix(path, matrix, 0)
 

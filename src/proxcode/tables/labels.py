@@ -49,10 +49,15 @@ def read_labels(source: FilePath) -> Labels:
 
 
 def _split(source: str) -> tuple[Path, str | None]:
-    name, colon, column = source.rpartition(":")
-    if not colon or Path(source).exists() or Path(name).suffix.lower() not in LABEL_FORMATS:
+    """Part the file and the column at the first colon that follows the name of a file."""
+    if Path(source).exists():
         return existing_file(source), None
-    return existing_file(name), column
+    splits = [(Path(source[:at]), source[at + 1 :]) for at, character in enumerate(source) if character == ":"]
+    for path, column in splits:
+        if path.is_file():
+            return existing_file(path), column
+    missing = [path for path, _ in splits if path.suffix.lower() in LABEL_FORMATS]
+    return existing_file(missing[0] if missing else source), None
 
 
 def _from_npy(path: Path, column: str | None) -> Labels:
@@ -92,7 +97,7 @@ def _from_text(path: Path, column: str | None) -> Labels:
 
 def _from_arrow(path: Path, column: str | None) -> Labels:
     table: ArrowTable = ARROW_TABLES[path.suffix.lower()](path)
-    names = table.schema.names
+    names = table.names
     if column is None and len(names) > 1:
         return _indicator(path, names)
     values = read_arrow_column(table, names[find_column(path, names, len(names), 0 if column is None else column)])

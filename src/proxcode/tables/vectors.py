@@ -29,8 +29,8 @@ def open_vectors(
     path: FilePath,
     *,
     key: str | None = None,
-    columns: Sequence[str | int] | None = None,
-    drop: Sequence[str | int] = (),
+    columns: Sequence[str | int] | str | None = None,
+    drop: Sequence[str | int] | str = (),
 ) -> Vectors:
     r"""Open a table of vectors, one in each row; the format goes by the suffix.
 
@@ -41,11 +41,11 @@ def open_vectors(
         `.arrow` or `.feather`.
     key : str, default=None
         Which array of an npz, safetensors or HDF5 file; None is the only one of two dimensions.
-    columns : sequence of str or int, default=None
+    columns : sequence of str or int, or one str, default=None
         Columns to take, by name or by number from 0. None takes all of a matrix or a text file: a column of text is
         refused there, not left out, for one misspelt number would otherwise cost a column. Of Parquet and Arrow files,
         whose columns have types, None takes the one column of lists of numbers, or else all columns of numbers.
-    drop : sequence of str or int, default=()
+    drop : sequence of str or int, or one str, default=()
         Columns to leave out of those.
 
     Returns
@@ -68,4 +68,5 @@ def open_vectors(
            [2., 3.]])
     """
     path = existing_file(path)
-    return by_suffix(path, VECTOR_FORMATS)(path, Choice(key, columns, drop))
+    choice = Choice(key, [columns] if isinstance(columns, str) else columns, [drop] if isinstance(drop, str) else drop)
+    return by_suffix(path, VECTOR_FORMATS)(path, choice)
