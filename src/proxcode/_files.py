@@ -81,12 +81,31 @@ class Contents(NamedTuple):
 
 def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
     """Write a file of ours; equal content gives equal bytes."""
-    from safetensors.numpy import save_file
-
     header: dict[str, Any] = {"kind": kind, "format": FORMAT, "content": dict(content)}
     header["digest"] = _digest(header, tensors)
     with replacing(path) as partial:
-        save_file(tensors, partial, metadata={"proxcode": _as_json(header)})
+        _write_tensors(partial, tensors, {"proxcode": _as_json(header)})
+
+
+def _write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> None:
+    """Write a safetensors file.
+
+    The library's own function puts a file of its own in the place of the one it is given: neither the lock nor the sync
+    of `replacing` would reach it.
+    """
+    entries: dict[str, Any] = {_META: dict(metadata)}
+    ordered = sorted(tensors.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))  # so all are aligned
+    arrays = [np.asarray(tensor, tensor.dtype.newbyteorder("<"), order="C") for _, tensor in ordered]
+    end = 0
+    for (name, _), array in zip(ordered, arrays, strict=True):
+        start, end = end, end + array.nbytes
+        entries[name] = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": (start, end)}
+    text = json.dumps(entries, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in arrays:
+            file.write(array.data.cast("B") if array.size else b"")
 
 
 def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) -> Contents:
@@ -102,10 +121,10 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
     """
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}.")
+        raise FileNotFoundError(f"there is no file {path}: check its name and folder.")
     header, offsets = _read_header(path)
     if header["kind"] != kind:
-        raise ValueError(f"{path} holds a proxcode {header['kind']}, not a {kind}.")
+        raise ValueError(f"{path} holds a proxcode {header['kind']}, not a {kind}: name another file.")
     tensors = {name: _map(path, *where) for name, where in offsets.items()}
     if not mapped:
         tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
@@ -130,12 +149,12 @@ def _read_header(path: Path) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple
             text = file.read(length)
             entries = json.loads(text)
     except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{path} is cut short or no file of proxcode's ({error}).") from error
+        raise ValueError(f"{path} is cut short or no file of proxcode's ({error}): copy or make it again.") from error
     try:
         header = json.loads(metadata["proxcode"])
         version, _ = int(header["format"]), (header["kind"], header["content"], header["digest"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is a safetensors file, but none that proxcode wrote.") from error
+        raise ValueError(f"{path} is a safetensors file, but none that proxcode wrote: name another file.") from error
     if version > FORMAT:
         raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}: upgrade proxcode.")
     is_as_written = metadata["proxcode"] == _as_json(header) and text.rstrip(b" ").endswith(b"}")
@@ -158,6 +177,7 @@ _DTYPES = {
     },
     **{f"F{8 * size}": np.dtype(f"<f{size}") for size in (2, 4, 8)},
 }
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 def _map(path: Path, dtype: Any, shape: tuple[int, ...], offset: int) -> NDArray[Any]:

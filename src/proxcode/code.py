@@ -2,7 +2,9 @@
 
 import math
 import numbers
-from typing import Any, NamedTuple, Self
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from proxcode._blocks import one_blas_thread
+from proxcode._html import HTMLSummaryMixin
+from proxcode._state import fingerprint
 from proxcode._validation import check_points
 from proxcode.bits import BitLoop, BitRecord, CutSearch
 from proxcode.cut import Restarts
@@ -23,13 +27,16 @@ from proxcode.relations import Relation
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.weights import DifferenceWeights, Weights
 
+if TYPE_CHECKING:
+    from proxcode.checkpoint import Checkpoint, Progress
+
 MAX_BITS = 1024
 LABEL_COUPLING, COUPLING = 15, 8  # steps after which more gain nothing on new points
 CUT_POINTS = 10_000
 POOL_POINTS = 20_000  # that these are drawn from where there are labels
 
 
-class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Learn short binary codes whose Hamming distance keeps your notion of near and far.
 
     The bits minimise, one after another, the logistic loss of all near and far pairs (y_ij = +1 and -1),
@@ -128,7 +135,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
+    def fit(self, X: ArrayLike, y: Any = None, *, checkpoint: str | os.PathLike[str] | None = None) -> Self:
         """Learn a code.
 
         An interrupt (Ctrl-C) leaves a model with the bits learned so far; `extend` goes on from there.
@@ -138,6 +145,11 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         X : array of shape (n, d)
         y : labels (n,), indicator matrix (n, n_labels) or None
             See `proximity`.
+        checkpoint : path, default=None
+            A file that is written after every bit. A fit that finds it goes on from the last bit in it, and ends with
+            the same model as one that was never cut off; a file of other data or parameters is refused (`n_bits`,
+            `loss_target` and `verbose` may differ; `random_state=None` takes the file's seed). The file is left in
+            place: delete it once the model is saved. For `KernelHash`, `LinearHash` and `SVMHash`.
 
         Returns
         -------
@@ -146,10 +158,26 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         X = check_points(self, X, reset=True, at_least=2)
         n_bits = _check_n_bits(self.n_bits, 1, MAX_BITS)
         proximity = default_proximity(y) if self.proximity is None else clone(self.proximity)
+        proximity.fit(X, y)
+        data = {"X": fingerprint(X), "y": fingerprint(proximity.read(y))}
         seed = int(check_random_state(self.random_state).randint(2**31))
-        start = _Learned(seed, proximity.fit(X, y), as_hash_function(self.hash_function), [])
+        file, found = self._open(checkpoint, data, seed)
         target = -math.inf if self.loss_target is None else self.loss_target
-        return self._learn(X, y, n_bits, target, start)
+        history: list[BitRecord] = []
+        if found is not None:
+            seed, history = found.seed, _until(found.history, n_bits, target)
+        start = Learned(seed, data, proximity, as_hash_function(self.hash_function), history)
+        return self._learn(X, y, n_bits, target, start, file, found)
+
+    def _open(
+        self, path: str | os.PathLike[str] | None, data: dict[str, str | None], seed: int
+    ) -> tuple["Checkpoint | None", "Progress | None"]:
+        if path is None:
+            return None, None
+        from proxcode.checkpoint import Checkpoint
+
+        file = Checkpoint(path, self, data)
+        return file, file.read(None if self.random_state is None else seed)
 
     def extend(self, n_bits: int, X: ArrayLike | None = None, y: Any = None) -> Self:
         """Go on to `n_bits` bits; those already learned stay as they are.
@@ -176,7 +204,7 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         else:
             X = self._check_same_points(X)
         self.n_bits = n_bits
-        learned = _Learned(self._seed, self.proximity_, self.hash_function_, self.history_)
+        learned = Learned(self._seed, self._data, self.proximity_, self.hash_function_, self.history_)
         return self._learn(X, y, n_bits, -math.inf, learned)
 
     def _check_same_points(self, X: ArrayLike) -> NDArray[Any]:
@@ -190,15 +218,27 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             raise ValueError("X is not what the model was fitted on, its codes differ: give the same points in order.")
         return points
 
-    def _learn(self, X: NDArray[Any], y: Any, n_bits: int, loss_target: float, learned: "_Learned") -> Self:
-        seed, proximity, hash_function, history = learned
-        members, relation = proximity.relate(X, y)
+    def _learn(
+        self,
+        X: NDArray[Any],
+        y: Any,
+        n_bits: int,
+        loss_target: float,
+        learned: "Learned",
+        file: "Checkpoint | None" = None,
+        found: "Progress | None" = None,
+    ) -> Self:
+        seed, hash_function, history = learned.seed, learned.hash_function, learned.history
+        members, relation = learned.proximity.relate(X, y)
         coupling = self._check_coupling(hash_function, relation)
         cut_points = self._check_cut_points(coupling)
         rows = self._choose_pool(relation, cut_points, np.random.default_rng([seed, MAX_BITS + 1]))
         labels = relation.label_matrix() if coupling else None
         hash_function.begin(X[members], np.random.default_rng([seed, MAX_BITS]), labels=labels, rows=rows)
         try:
+            if found is not None:
+                hash_function.resume(found.bits)
+                hash_function.truncate(len(history))
             loop = BitLoop(
                 relation if rows is None else relation.take(rows),
                 threshold=_part("threshold", self.threshold, Threshold, CalibratedThreshold),
@@ -209,24 +249,33 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
                 coupling=coupling,
                 cut_points=cut_points,
                 seed=seed,
-                code=self._code_so_far(len(history), members, rows, hash_function),
+                code=self._code_so_far(len(history), members, rows, hash_function, found),
             )
         except BaseException:
             hash_function.finish()
             raise
         try:
-            bar = tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose)
-            with bar as progress, one_blas_thread:  # held once: asking anew costs more than a small product
-                while len(history) < n_bits and not (history and history[-1].loss <= loss_target):
-                    history.append(loop.step())
-                    progress.update()
-                    progress.set_postfix(loss=f"{history[-1].loss:.4f}")
+            self._add_bits(loop, n_bits, loss_target, learned, file)
         finally:
             hash_function.truncate(len(history))  # an interrupt may come between a hash function and its record
             hash_function.finish()
             if history:
                 self._keep(learned, loop, X, y, members)
         return self
+
+    def _add_bits(
+        self, loop: BitLoop, n_bits: int, loss_target: float, learned: "Learned", file: "Checkpoint | None"
+    ) -> None:
+        history = learned.history
+        bar = tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose)
+        with bar as progress, one_blas_thread:  # held once: asking anew costs more than a small product
+            while len(history) < n_bits and not (history and history[-1].loss <= loss_target):
+                history.append(loop.step())
+                progress.update()
+                progress.set_postfix(loss=f"{history[-1].loss:.4f}")
+                if file is not None:
+                    code = None if self.error_correction else loop.code.packed()
+                    file.write(learned.seed, history, learned.hash_function.progress(), code)
 
     def _check_coupling(self, hash_function: HashFunction, relation: Relation) -> int:
         can_couple = hash_function.climbs and self.error_correction
@@ -262,8 +311,15 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return relation.draw(n_pooled, rng)
 
     def _code_so_far(
-        self, n_bits: int, members: NDArray[np.int64], rows: NDArray[np.int64] | None, hash_function: HashFunction
+        self,
+        n_bits: int,
+        members: NDArray[np.int64],
+        rows: NDArray[np.int64] | None,
+        hash_function: HashFunction,
+        found: "Progress | None",
     ) -> GrowingCode:
+        if found is not None and found.code is not None:
+            return GrowingCode.from_packed(found.code, n_bits)
         if n_bits and not self.error_correction:
             return GrowingCode.from_packed(self.codes_, n_bits).take(members)
         code = GrowingCode(len(members) if rows is None else len(rows))
@@ -271,16 +327,40 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
             code.append(sides(hash_function.training_margins(bit)))
         return code
 
-    def _keep(self, learned: "_Learned", loop: BitLoop, X: NDArray[Any], y: Any, members: NDArray[np.int64]) -> None:
+    def _keep(self, learned: "Learned", loop: BitLoop, X: NDArray[Any], y: Any, members: NDArray[np.int64]) -> None:
         """Take over what the loop learned, finished or interrupted."""
-        self._seed, self.proximity_, self.hash_function_, self.history_ = learned
+        codes = pack(learned.hash_function.scores(X, len(learned.history)) >= 0)
+        if not self.error_correction:
+            codes[members] = pack(unpack(loop.code.packed(), len(learned.history)))
+        self._take_over(learned, codes)
+        self._training_data = (X, y)
+
+    def _take_over(self, learned: "Learned", codes: Codes) -> None:
+        self._seed, self._data, self.proximity_, self.hash_function_, self.history_ = learned
         self.n_bits_ = len(self.history_)
         self.alpha_ = self.history_[-1].alpha
         self.radius_ = max(0, math.floor(self.alpha_ / 2))
-        self.codes_ = pack(self.hash_function_.scores(X, self.n_bits_) >= 0)
-        if not self.error_correction:
-            self.codes_[members] = pack(unpack(loop.code.packed(), self.n_bits_))
-        self._training_data = (X, y)
+        self.codes_ = codes
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Save the fitted model in one file, without pickle; see `proxcode.model_file.save_model`."""
+        from proxcode.model_file import save_model
+
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, trusted: Sequence[str] | None = None) -> "ProximityPreservingCode":
+        """Load a model that `save` saved; see `proxcode.model_file.load_model`.
+
+        Parameters
+        ----------
+        path : path
+        trusted : list of str, default=None
+            Types of other libraries that may be built, where the hash function is a classifier of another library.
+        """
+        from proxcode.model_file import load_model
+
+        return load_model(path, trusted=trusted)
 
     def scores(self, X: ArrayLike, n_bits: int | None = None) -> NDArray[np.float64]:
         """Return the signed margins of each bit, shape (n, n_bits): a bit is 1 where its margin is at least 0."""
@@ -329,13 +409,22 @@ class ProximityPreservingCode(ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return self.n_bits_
 
 
-class _Learned(NamedTuple):
+class Learned(NamedTuple):
     """What a fit starts from and an extension goes on with."""
 
     seed: int
+    data: dict[str, str | None]
     proximity: Proximity
     hash_function: HashFunction
     history: list[BitRecord]
+
+
+def _until(history: list[BitRecord], n_bits: int, loss_target: float) -> list[BitRecord]:
+    """Return the records up to where a fit would have stopped."""
+    for bit, record in enumerate(history[:n_bits]):
+        if record.loss <= loss_target:
+            return history[: bit + 1]
+    return history[:n_bits]
 
 
 def _check_n_bits(n_bits: Any, at_least: int, at_most: int, remedy: str = "") -> int:

@@ -1,0 +1,125 @@
+"""The checkpoint of a fit: after every bit, what it takes to go on from there.
+
+A checkpoint is a file like a model's (see `_files`), of kind "checkpoint". It holds the bits in the hash function's own
+terms and what they were learned from: fingerprints of the data, parameters, seed. What all bits share (landmarks, the
+regression, neighbours) is computed again from the data, in the same steps; so a fit that was cut off ends with the same
+model, to the last byte of its file.
+"""
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from proxcode._files import read_file, write_file
+from proxcode._parts import PartsReader, PartsWriter
+from proxcode._state import State, fingerprint
+from proxcode.hamming import Codes
+from proxcode.model_file import History, loaded_history, stored_history, stored_parameters, versions
+
+if TYPE_CHECKING:
+    from proxcode.code import ProximityPreservingCode
+
+KIND = "checkpoint"
+FREE = ("n_bits", "loss_target", "verbose", "random_state")  # the last one is compared by its seed
+
+
+class Progress(NamedTuple):
+    """How far a fit has come.
+
+    Attributes
+    ----------
+    seed : int
+    history : list of BitRecord
+    bits : State
+        What the hash function learned.
+    code : ndarray of uint8 or None
+        The code of the points that take part, where it is not what the hash function gives.
+    """
+
+    seed: int
+    history: History
+    bits: State
+    code: Codes | None
+
+
+class Checkpoint:
+    """The file of a fit.
+
+    Parameters
+    ----------
+    path : path
+        Read where there is a file; written after every bit.
+    model : ProximityPreservingCode
+        About to be fitted.
+    data : dict
+        Fingerprints of the training data.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], model: "ProximityPreservingCode", data: dict[str, Any]) -> None:
+        self.path = Path(path)
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"there is no folder {self.path.parent} for the checkpoint: make it first.")
+        writer = PartsWriter()
+        parameters = stored_parameters(model, writer)
+        if writer.objects:
+            raise TypeError(
+                f"a checkpoint keeps the bits of KernelHash, LinearHash and SVMHash, not of {writer.objects[0]!r}: use "
+                "one of these, or fit without a checkpoint."
+            )
+        self._content = {
+            "versions": versions(),
+            "parameters": {name: value for name, value in parameters.items() if name not in FREE},
+            "data": data,
+        }
+        self._tensors = writer.tensors
+
+    def write(self, seed: int, history: History, bits: State, code: Codes | None) -> None:
+        """Put a later state in the place of the file; see `Progress`."""
+        writer = PartsWriter()
+        content = {
+            **self._content,
+            "seed": seed,
+            "history": stored_history(history),
+            "bits": writer.state(bits, "bits"),
+        }
+        tensors = {**self._tensors, **writer.tensors}
+        if code is not None:
+            tensors["code"] = code
+        write_file(self.path, KIND, content, tensors)
+
+    def read(self, seed: int | None) -> Progress | None:
+        """Return how far the fit has come, None where there is no file; refuse the file of another fit.
+
+        Parameters
+        ----------
+        seed : int or None
+            The seed asked for; None takes any.
+        """
+        if not self.path.exists():
+            return None
+        content, tensors = read_file(self.path, KIND)
+        different = self._differences(content, tensors)
+        if seed is not None and content["seed"] != seed:
+            different.append("random_state")
+        if different:
+            raise ValueError(
+                f"the checkpoint {self.path} is that of another fit, with other {', '.join(different)}: give the same, "
+                "or another path."
+            )
+        bits = PartsReader(tensors, []).state(content["bits"])
+        return Progress(content["seed"], loaded_history(content["history"]), bits, tensors.get("code"))
+
+    def _differences(self, content: dict[str, Any], tensors: dict[str, Any]) -> list[str]:
+        """Return the names of what a file was learned from that differs from what is asked for."""
+        ours, theirs = self._content["parameters"], content["parameters"]
+        names = [name for name in {**ours, **theirs} if not _equal(ours.get(name), theirs.get(name))]
+        for tensor in (name for name in {**self._tensors, **tensors} if name.startswith("parameters.")):
+            if fingerprint(self._tensors.get(tensor)) != fingerprint(tensors.get(tensor)):
+                names.append(tensor.split(".")[1])
+        data = self._content["data"]
+        return [name for name in data if data[name] != content["data"][name]] + list(dict.fromkeys(names))
+
+
+def _equal(ours: Any, theirs: Any) -> bool:
+    return ours == theirs or json.dumps(ours) == json.dumps(theirs)  # by value, or both NaN
