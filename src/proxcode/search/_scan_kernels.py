@@ -158,12 +158,11 @@ def scan_nearest(planes, queries, start, stop, out_distance, out_position):
         _sort_by_distance(distance[q], position[q], size[q], counts[q], out_distance[q], out_position[q])
 
 
-@njit(inline="always")
-def grown(values, size):
-    if size < values.size:
-        return values
-    larger = np.empty(2 * size, values.dtype)
-    larger[:size] = values
+@njit
+def doubled(values):
+    """Return a copy with room for as many values more."""
+    larger = np.empty(2 * values.size, values.dtype)
+    larger[: values.size] = values
     return larger
 
 
@@ -175,7 +174,7 @@ def scan_within(planes, queries, radius, start, stop):
     """
     n_queries, n_distances = len(queries), 8 * planes.shape[0] + 1
     part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
-    key, position = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int64)
+    key, position = np.empty(2 * CHUNK, np.int32), np.empty(2 * CHUNK, np.int64)
     size = 0
     for block in range(start, stop, BLOCK):
         n = min(BLOCK, stop - block)
@@ -185,11 +184,11 @@ def scan_within(planes, queries, radius, start, stop):
                 end = min(chunk + CHUNK, n)
                 if _least(values, chunk, end) > radius:
                     continue
-                for j in range(chunk, end):
-                    if values[j] <= radius:
-                        key, position = grown(key, size), grown(position, size)
-                        key[size], position[size] = q * n_distances + values[j], block + j
-                        size += 1
+                if size + CHUNK > key.size:
+                    key, position = doubled(key), doubled(position)
+                for j in range(np.uint64(chunk), np.uint64(end)):  # without a branch that would be mispredicted
+                    key[size], position[size] = q * n_distances + values[j], block + j
+                    size += values[j] <= radius
     counts = np.zeros(n_queries * n_distances, np.int64)
     out_key, out_position = np.empty(size, np.int32), np.empty(size, np.int64)
     _sort_by_distance(key, position, size, counts, out_key, out_position)

@@ -4,9 +4,10 @@ import numpy as np
 from numba import njit
 
 from proxcode._kernels import popcount
-from proxcode.search._scan_kernels import CHUNK, grown
+from proxcode.search._scan_kernels import CHUNK, doubled
 
-MANY, DIGIT = 256, 11  # results from which a radix sort pays, bits of its digits
+PROBE_COST = 16  # of a look into a bucket, the unit being one code looked at, about a nanosecond
+MANY, VERY_MANY = 256, 16_384  # results from which a radix sort pays, and one with longer digits
 
 
 @njit(nogil=True, cache=True)
@@ -45,40 +46,31 @@ def fill_buckets(planes, keys, first_byte, last_byte, ends, positions, filters):
     ends[0] = 0
 
 
-@njit(nogil=True, cache=True)
-def sort_pairs(distance, position, n_distances):
-    """Return both in order of distance, then of position."""
-    place_bits = np.uint64(1)
-    largest = position.max() if position.size else 0
-    while largest >> place_bits:
-        place_bits += np.uint64(1)
-    keys = np.empty(position.size, np.uint64)
-    for i in range(keys.size):
-        keys[i] = (np.uint64(distance[i]) << place_bits) | np.uint64(position[i])
-    keys = _radix_sorted(keys, n_distances << place_bits) if keys.size > MANY else np.sort(keys)
-    for i in range(keys.size):
-        distance[i] = keys[i] >> place_bits
-        position[i] = keys[i] & ((np.uint64(1) << place_bits) - np.uint64(1))
-
-
-@njit(inline="always")
-def _radix_sorted(keys, largest):
-    other, counts = np.empty_like(keys), np.empty(1 << DIGIT, np.int64)
-    shift = 0
-    while largest >> shift:
+@njit
+def _sort(keys, size, n_key_bits, spare):
+    """Sort the first numbers of `keys`; the result lies in the first array returned, the second is spare."""
+    if size < MANY:
+        keys[:size] = np.sort(keys[:size])
+        return keys, spare
+    if spare.size < keys.size:
+        spare = np.empty_like(keys)
+    digit_bits = 11 if size < VERY_MANY else 14
+    counts = np.empty(1 << digit_bits, np.int64)
+    last_digit = np.uint64(counts.size - 1)
+    for low in range(0, n_key_bits, digit_bits):
+        shift = np.uint64(low)
         counts[:] = 0
-        for key in keys:
-            counts[(key >> np.uint64(shift)) & np.uint64((1 << DIGIT) - 1)] += 1
+        for i in range(size):
+            counts[(keys[i] >> shift) & last_digit] += 1
         place = 0
         for digit in range(counts.size):
             counts[digit], place = place, place + counts[digit]
-        for key in keys:
-            digit = (key >> np.uint64(shift)) & np.uint64((1 << DIGIT) - 1)
-            other[counts[digit]] = key
+        for i in range(size):
+            digit = (keys[i] >> shift) & last_digit
+            spare[counts[digit]] = keys[i]
             counts[digit] += 1
-        keys, other = other, keys
-        shift += DIGIT
-    return keys
+        keys, spare = spare, keys
+    return keys, spare
 
 
 @njit(inline="always")
@@ -98,45 +90,115 @@ def _difference(planes, i, query, diff):
 
 
 @njit(inline="always")
-def _ones_of(diff, masks):
-    ones = np.uint64(0)
-    for w in range(diff.size):
-        ones += popcount(diff[w] & masks[w])
-    return np.int64(ones)
+def _is_new(diff, masks, bounds):
+    """Whether a code differs from the query in more bits of each chunk than earlier levels have looked at."""
+    is_new = True
+    for chunk in range(masks.shape[0]):
+        ones = np.uint64(0)
+        for w in range(diff.size):
+            ones += popcount(diff[w] & masks[chunk, w])
+        is_new &= np.int64(ones) > bounds[chunk]
+    return is_new
 
 
 @njit(inline="always")
-def _found_before(diff, masks, chunk, reach):
-    """Whether an earlier level has found this code: level reach m + chunk looks at distance `reach` in one chunk."""
-    for other in range(masks.shape[0]):
-        if other != chunk and _ones_of(diff, masks[other]) <= (reach if other < chunk else reach - 1):
-            return True
-    return False
-
-
-@njit(inline="always")
-def _is_new(planes, query, word, where, masks, chunk, reach, diff):
-    """Write the bits in which a code differs to `diff`; whether no earlier level has found the code."""
-    if diff.size == 1:
-        diff[0] = word
-    else:
-        _difference(planes, where, query, diff)
-    return not _found_before(diff, masks, chunk, reach)
-
-
-@njit(inline="always")
-def _sum_of_ones(diff):
+def _ones_of(diff):
     ones = np.uint64(0)
     for w in range(diff.size):
         ones += popcount(diff[w])
     return np.int64(ones)
 
 
+@njit(inline="always")
+def _select(filters, word, start, stop, limit, chosen):
+    """Write the places whose filter differs from a word in at most `limit` bits to `chosen`; returns how many."""
+    n = 0
+    for i in range(np.uint64(start), np.uint64(stop)):  # without a branch that would be mispredicted
+        chosen[n] = i
+        n += np.int64(popcount(filters[i] ^ word)) <= limit
+    return n
+
+
+@njit(inline="always")
+def _keep_new(planes, query, filters, positions, word, chosen, masks, bounds, limit, shift, diff, found, size):
+    """Add those of the chosen codes within the limit that no earlier level has found; returns how many there are."""
+    for i in chosen:
+        if diff.size == 1:
+            diff[0] = filters[i] ^ word
+        else:
+            _difference(planes, positions[i], query, diff)
+        d = _ones_of(diff)
+        found[size] = (np.uint64(d) << shift) | np.uint64(positions[i])
+        size += (d <= limit) & _is_new(diff, masks, bounds)
+    return size
+
+
+@njit(inline="always")
+def _lower_limit(found, start, stop, shift, k, limit, below, counts):
+    """Count codes newly found; the limit is the least distance up to which there are k, `below` how many there are."""
+    for i in range(start, stop):
+        d = np.int64(found[i] >> shift)
+        counts[d] += 1
+        below += d <= limit
+    while below - counts[limit] >= k:
+        below -= counts[limit]
+        limit -= 1
+    return limit, below
+
+
+@njit
+def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget, shift, found):
+    """Collect what lies in the buckets of one query, level by level.
+
+    Returns the cost, how many codes were found, and these as distance << shift | position, in no order: the k nearest
+    and some more. `found` is where they go if they fit.
+    """
+    m = len(keys)
+    diff, counts = np.zeros(masks.shape[1], np.uint64), np.zeros(8 * planes.shape[0] + 1, np.int64)
+    chosen, bounds = np.empty(CHUNK, np.uint64), np.full(m, -1)
+    size, below, limit, cost = 0, 0, radius, 0
+    for level in range(radius + 1):
+        chunk, reach = level % m, level // m
+        bounds[:chunk], bounds[chunk:] = reach, reach - 1
+        own_ends, own_filters, own_positions, word = ends[chunk], filters[chunk], positions[chunk], words[chunk]
+        mask, last = (1 << reach) - 1, 1 << key_bits[chunk]
+        while mask < last:
+            bucket = np.int64(keys[chunk]) ^ mask
+            start, stop = np.int64(own_ends[bucket]), np.int64(own_ends[bucket + 1])
+            cost += PROBE_COST + stop - start
+            if cost > budget:
+                return cost, 0, found
+            for part in range(start, stop, CHUNK):
+                before = size
+                n_chosen = _select(own_filters, word, part, min(part + CHUNK, stop), limit, chosen)
+                if size + CHUNK > found.size:
+                    found = doubled(found)
+                some = chosen[:n_chosen]
+                size = _keep_new(
+                    planes,
+                    query,
+                    own_filters,
+                    own_positions,
+                    word,
+                    masks,
+                    bounds,
+                    limit,
+                    shift,
+                    some,
+                    diff,
+                    found,
+                    size,
+                )
+                limit, below = _lower_limit(found, before, size, shift, k, limit, below, counts)
+            mask = _next_mask(mask) if reach else last
+        if limit <= level and below >= k:
+            break
+    return cost, size, found
+
+
 @njit(nogil=True, cache=True)
-def probe(
-    planes, query, keys, filter_words, ends, positions, filters, masks, n_key_bits, k, radius, budget, probe_cost
-):
-    """Find the codes within a radius, or as far as the k nearest are, through tables of chunks (multi-index hashing).
+def probe(planes, queries, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget):
+    """Find the codes within a radius, or the k nearest of them, through tables of chunks (multi-index hashing).
 
     A code that differs in at most r bits differs in at most r // m bits in one of the first r % m + 1 of m chunks, or
     in fewer in another: level r looks into the buckets of chunk r % m at distance r // m, and when it is done, all
@@ -144,54 +206,53 @@ def probe(
 
     Parameters
     ----------
-    query, keys, filter_words : the query's bytes, its key in each chunk and what its filter would be there
+    queries : ndarray of uint8, shape (n_queries, n_bytes)
+    keys, words : ndarrays of shape (n_queries, m)
+        Each query's key in each chunk, and what its filter would be there.
     ends, positions, filters : what `fill_buckets` made of each chunk, one row each
     masks : ndarray of uint64, shape (m, n_words)
         Which bits of a code are those of a chunk.
+    key_bits : ndarray of shape (m,)
     k, radius : int
         Levels go on until k codes are found up to the level's distance, at most up to the radius.
     budget : int
-        Cost, in candidates looked at, after which it gives up.
-    probe_cost : int
-        Cost of a look into a bucket.
+        Cost, in codes looked at, after which a query is given up.
 
     Returns
     -------
-    cost : int
-        Above the budget where it gave up.
+    given_up : ndarray of bool, shape (n_queries,)
+    stops : ndarray of int64, shape (n_queries,)
+        Where each query's results end.
     distance, position : ndarrays
-        The k nearest and some more, in no order.
+        Nearest first, of equals the first.
     """
-    m, n_distances = len(keys), 8 * planes.shape[0] + 1
-    diff, counts = np.zeros(masks.shape[1], np.uint64), np.zeros(n_distances, np.int64)
+    n_queries = len(queries)
+    position_bits, distance_bits = _bit_length(positions.shape[1]), _bit_length(radius)
+    shift = np.uint64(position_bits)
+    given_up, stops = np.zeros(n_queries, np.bool_), np.zeros(n_queries, np.int64)
     distance, position = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int64)
-    size, below, limit, cost = 0, 0, min(radius, n_distances - 1), 0
-    for level in range(radius + 1):
-        chunk, reach = level % m, level // m
-        own_ends, own_positions, own_filters = ends[chunk], positions[chunk], filters[chunk]
-        mask, last = (1 << reach) - 1, 1 << n_key_bits[chunk]
-        while mask < last:
-            bucket = np.int64(keys[chunk]) ^ mask
-            start, stop = np.int64(own_ends[bucket]), np.int64(own_ends[bucket + 1])
-            cost += probe_cost + stop - start
-            if cost > budget:
-                return cost, distance[:0], position[:0]
-            for i in range(np.uint64(start), np.uint64(stop)):
-                word = own_filters[i] ^ filter_words[chunk]
-                if np.int64(popcount(word)) > limit:
-                    continue
-                if not _is_new(planes, query, word, own_positions[i], masks, chunk, reach, diff):
-                    continue
-                d = _sum_of_ones(diff)
-                if d <= limit:
-                    distance, position = grown(distance, size), grown(position, size)
-                    distance[size], position[size] = d, own_positions[i]
-                    size, below = size + 1, below + 1
-                    counts[d] += 1
-                    while below - counts[limit] >= k:  # the limit is the least distance up to which there are k
-                        below -= counts[limit]
-                        limit -= 1
-            mask = _next_mask(mask) if reach else last
-        if limit <= level and below >= k:
-            break
-    return cost, distance[:size], position[:size]
+    found, spare, total = np.empty(2 * CHUNK, np.uint64), np.empty(0, np.uint64), 0
+    for q in range(n_queries):
+        one = queries[q], keys[q], words[q]
+        cost, size, found = _probe_one(
+            planes, *one, ends, positions, filters, masks, key_bits, k, radius, budget, shift, found
+        )
+        given_up[q] = cost > budget
+        found, spare = _sort(found, size, position_bits + distance_bits, spare)
+        size = min(size, k)
+        while total + size > distance.size:
+            distance, position = doubled(distance), doubled(position)
+        for i in range(size):
+            distance[total + i] = found[i] >> shift
+            position[total + i] = found[i] & ((np.uint64(1) << shift) - np.uint64(1))
+        total += size
+        stops[q] = total
+    return given_up, stops, distance[:total], position[:total]
+
+
+@njit
+def _bit_length(number):
+    n_bits = 1
+    while number >> n_bits:
+        n_bits += 1
+    return n_bits

@@ -33,7 +33,7 @@ class HammingIndex:
     n_threads : int, default=None
         None is all cores.
     tables : bool, default=None
-        Whether tables for multi-index hashing may be built: 4 to 5 times the memory of the codes, for searches of close
+        Whether tables for multi-index hashing may be built: 4 to 6 times the memory of the codes, for searches of close
         neighbours among millions of codes that are 10 to 300 times faster. None builds them by itself once they pay,
         True before the first search, False never. The results are the same.
 

@@ -15,17 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.search._table_kernels import bucket_keys, fill_buckets, probe, sort_pairs
+from proxcode.search._table_kernels import PROBE_COST, bucket_keys, fill_buckets, probe
 from proxcode.search.results import Found
 
 Planes = NDArray[np.uint8]
 MIN_KEY_BITS, MAX_KEY_BITS = 8, 24
 FILTER_BYTES = 8
 SAMPLE = 1024  # codes that costs are estimated from
-# Costs, the unit being one code looked at in a bucket, about a nanosecond.
-PROBE_COST = 16
-PLANE_COST = 0.045  # of a flat scan, for one byte of one code
-FILL_COST = 100.0  # of a table, for one code
+PLANE_COST = 0.045  # cost of a flat scan for one byte of one code, in the unit of PROBE_COST
+FILL_COST = 100.0  # cost of a table for one code
 
 
 class Chunks(NamedTuple):
@@ -51,7 +49,8 @@ def cut_into_chunks(n_bytes: int, n_codes: int) -> Chunks:
     """Cut codes into chunks of about log2(n_codes) bits, as equal as can be."""
     n_bits = 8 * n_bytes
     key_bits = min(MAX_KEY_BITS, max(MIN_KEY_BITS, round(math.log2(max(2, n_codes)))))
-    edges = np.linspace(0, n_bits, -(-n_bits // key_bits) + 1).round().astype(np.int64)
+    n_chunks = max(-(-n_bits // min(MAX_KEY_BITS, key_bits + 2)), round(n_bits / key_bits))
+    edges = np.linspace(0, n_bits, n_chunks + 1).round().astype(np.int64)
     low, high = edges[:-1], edges[1:]
     bits = np.zeros((len(low), -(-n_bytes // 8), 64), np.uint8)
     for chunk, (start, stop) in enumerate(zip(low, high, strict=True)):
@@ -132,22 +131,14 @@ class MultiIndex:
         low, n_key_bits, masks, first, last = self.chunks
         query_planes = np.ascontiguousarray(queries.T)
         keys = np.empty((len(low), len(queries)), np.uint32)
+        words = np.zeros((len(queries), len(low), FILTER_BYTES), np.uint8)
         for chunk in range(len(low)):
             bucket_keys(query_planes, low[chunk], n_key_bits[chunk], len(queries), keys[chunk])
-        words = np.zeros((len(queries), len(low), FILTER_BYTES), np.uint8)
-        for chunk, (start, stop) in enumerate(zip(first, last, strict=True)):
-            words[:, chunk, : stop - start] = queries[:, start:stop]
-        filters = np.ascontiguousarray(words.view("<u8")[:, :, 0])
+            words[:, chunk, : last[chunk] - first[chunk]] = queries[:, first[chunk] : last[chunk]]
+        of_queries = np.ascontiguousarray(keys.T), words.view("<u8").reshape(len(queries), len(low))
         tables = self._ends, self._positions, self._filters
-        found: list[Found | None] = []
-        for query in range(len(queries)):
-            of_query = queries[query], np.ascontiguousarray(keys[:, query]), filters[query]
-            cost, distance, position = probe(
-                planes, *of_query, *tables, masks, n_key_bits, k, radius, int(budget), PROBE_COST
-            )
-            if cost <= budget:
-                sort_pairs(distance, position, 8 * queries.shape[1] + 1)
-                found.append(Found(distance[:k], position[:k]))
-            else:
-                found.append(None)
-        return found
+        given_up, stops, distance, position = probe(
+            planes, queries, *of_queries, *tables, masks, n_key_bits, k, radius, int(budget)
+        )
+        lists = zip(given_up, np.split(distance, stops[:-1]), np.split(position, stops[:-1]), strict=True)
+        return [None if gave_up else Found(distance, position) for gave_up, distance, position in lists]
