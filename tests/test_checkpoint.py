@@ -30,7 +30,7 @@ N_BITS = 9
 @pytest.fixture(scope="module")
 def points(digits):
     X, y = digits
-    return X[:250], y[:250]
+    return X[:160], y[:160]
 
 
 @pytest.fixture
@@ -68,7 +68,9 @@ def n_bits_in(checkpoint):
     return len(read_file(checkpoint, "checkpoint").content["history"])
 
 
-@pytest.mark.parametrize("hash_function", [None, LinearHash(), SVMHash(), SVMHash(max_samples=50)], ids=repr)
+@pytest.mark.parametrize(
+    "hash_function", [KernelHash(n_landmarks=40), LinearHash(), SVMHash(max_samples=100)], ids=repr
+)
 @pytest.mark.parametrize("error_correction", [True, False])
 @pytest.mark.parametrize("by_labels", [True, False])
 def test_a_fit_that_was_cut_off_ends_with_the_same_file(
@@ -103,7 +105,7 @@ def test_drawn_points_and_points_that_take_no_part_go_on_alike(parameters, point
 
 
 def test_a_pool_of_points_goes_on_alike(points, checkpoint, monkeypatch):
-    monkeypatch.setattr("proxcode.code.POOL_POINTS", 150)
+    monkeypatch.setattr("proxcode.code.POOL_POINTS", 120)
     whole = file_of(new_model(cut_points=100).fit(*points), checkpoint.parent)
     cut_off(monkeypatch, new_model(cut_points=100), *points, checkpoint, 4)
     assert file_of(new_model(cut_points=100).fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
@@ -115,12 +117,37 @@ def test_a_checkpoint_changes_nothing_about_a_fit(points, checkpoint):
     assert n_bits_in(checkpoint) == N_BITS
 
 
-def test_a_complete_checkpoint_learns_nothing_and_stays_in_place(points, checkpoint, monkeypatch):
-    whole = file_of(new_model().fit(*points, checkpoint=checkpoint), checkpoint.parent)
+@pytest.mark.parametrize("by_labels", [True, False])
+@pytest.mark.parametrize("error_correction", [True, False])
+@pytest.mark.parametrize("hash_function", [KernelHash(n_landmarks=40), SVMHash()], ids=repr)
+def test_a_complete_checkpoint_is_taken_as_it_is_and_stays(
+    by_labels, error_correction, hash_function, points, checkpoint, monkeypatch
+):
+    X, y = points[0], points[1] if by_labels else None
+    parameters = {"hash_function": hash_function, "error_correction": error_correction}
+    whole = file_of(new_model(**parameters).fit(X, y, checkpoint=checkpoint), checkpoint.parent)
     left = checkpoint.read_bytes()
-    monkeypatch.setattr(BitLoop, "step", lambda loop: pytest.fail("a bit was learned"))
-    assert file_of(new_model().fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
+    with monkeypatch.context() as patch:
+        patch.setattr(ProximityPreservingCode, "_learn", lambda *arguments: pytest.fail("something was learned"))
+        again = new_model(**parameters).fit(X, y, checkpoint=checkpoint)
+    assert file_of(again, checkpoint.parent) == whole
     assert checkpoint.read_bytes() == left
+    longer = new_model(n_bits=11, **parameters).fit(X, y)
+    assert file_of(again.extend(11), checkpoint.parent) == file_of(longer, checkpoint.parent)
+
+
+def test_a_fit_killed_before_its_last_word_is_completed(points, checkpoint, monkeypatch):
+    whole = file_of(new_model().fit(*points, checkpoint=checkpoint), checkpoint.parent)
+    last_word = checkpoint.read_bytes()
+    checkpoint.unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(KernelHash, "state", lambda bank: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            new_model().fit(*points, checkpoint=checkpoint)
+    assert n_bits_in(checkpoint) == N_BITS
+    assert checkpoint.read_bytes() != last_word
+    assert file_of(new_model().fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
+    assert checkpoint.read_bytes() == last_word
 
 
 @pytest.mark.parametrize("by_labels", [True, False])
@@ -133,6 +160,7 @@ def test_a_shorter_fit_takes_the_first_bits_and_a_longer_one_goes_on(by_labels, 
         whole = file_of(new_model(n_bits=n_bits, **parameters).fit(X, y), checkpoint.parent)
         resumed = new_model(n_bits=n_bits, **parameters).fit(X, y, checkpoint=checkpoint)
         assert file_of(resumed, checkpoint.parent) == whole
+        assert n_bits_in(checkpoint) == max(n_bits, N_BITS)
 
 
 def test_a_loss_target_stops_where_a_whole_fit_stops(points, checkpoint):
@@ -203,7 +231,7 @@ def test_other_data_are_refused_by_name(points, checkpoint):
     X, y = points
     new_model(n_bits=2).fit(X, y, checkpoint=checkpoint)
     before = checkpoint.read_bytes()
-    for X_given, y_given, named in ((X + 1, y, "X"), (X, y[::-1], "y"), (X, None, "y"), (X[:200], y[:200], "X, y")):
+    for X_given, y_given, named in ((X + 1, y, "X"), (X, y[::-1], "y"), (X, None, "y"), (X[:100], y[:100], "X, y")):
         with pytest.raises(ValueError, match=rf"with other {named}: give the same, or another path"):
             new_model().fit(X_given, y_given, checkpoint=checkpoint)
     assert checkpoint.read_bytes() == before
@@ -244,7 +272,7 @@ from sklearn.datasets import load_digits
 from proxcode import ProximityPreservingCode
 
 X, y = load_digits(return_X_y=True)
-ProximityPreservingCode(n_bits=300, random_state=0).fit(X[:250], checkpoint=sys.argv[1])
+ProximityPreservingCode(n_bits=300, random_state=0).fit(X[:160], checkpoint=sys.argv[1])
 """
 
 

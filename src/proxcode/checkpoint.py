@@ -3,7 +3,7 @@
 A checkpoint is a file like a model's (see `_files`), of kind "checkpoint". It holds the bits in the hash function's own
 terms and what they were learned from: fingerprints of the data, parameters, seed. What all bits share (landmarks, the
 regression, neighbours) is computed again from the data, in the same steps; so a fit that was cut off ends with the same
-model, to the last byte of its file.
+model, to the last byte of its file. At the end all of the model is written: a fit that finds it has nothing to do.
 """
 
 import json
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
 
 KIND = "checkpoint"
+NOTHING = State()
 FREE = ("n_bits", "loss_target", "verbose", "random_state")  # the last one is compared by its seed
 
 
@@ -35,12 +36,23 @@ class Progress(NamedTuple):
         What the hash function learned.
     code : ndarray of uint8 or None
         The code of the points that take part, where it is not what the hash function gives.
+    proximity : State
+        What the proximity learned; nothing before the end.
+    codes : ndarray of uint8 or None
+        The codes of all points; None before the end.
     """
 
     seed: int
     history: History
     bits: State
     code: Codes | None
+    proximity: State
+    codes: Any
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the fit came to its end."""
+        return self.codes is not None
 
 
 class Checkpoint:
@@ -74,7 +86,15 @@ class Checkpoint:
         }
         self._tensors = writer.tensors
 
-    def write(self, seed: int, history: History, bits: State, code: Codes | None) -> None:
+    def write(
+        self,
+        seed: int,
+        history: History,
+        bits: State,
+        code: Codes | None,
+        proximity: State = NOTHING,
+        codes: Codes | None = None,
+    ) -> None:
         """Put a later state in the place of the file; see `Progress`."""
         writer = PartsWriter()
         content = {
@@ -82,11 +102,11 @@ class Checkpoint:
             "seed": seed,
             "history": stored_history(history),
             "bits": writer.state(bits, "bits"),
+            "proximity": writer.state(proximity, "proximity"),
         }
-        tensors = {**self._tensors, **writer.tensors}
-        if code is not None:
-            tensors["code"] = code
-        write_file(self.path, KIND, content, tensors)
+        arrays = {"code": code, "codes": codes}
+        tensors = {name: array for name, array in arrays.items() if array is not None}
+        write_file(self.path, KIND, content, {**self._tensors, **writer.tensors, **tensors})
 
     def read(self, seed: int | None) -> Progress | None:
         """Return how far the fit has come, None where there is no file; refuse the file of another fit.
@@ -107,8 +127,15 @@ class Checkpoint:
                 f"the checkpoint {self.path} is that of another fit, with other {', '.join(different)}: give the same, "
                 "or another path."
             )
-        bits = PartsReader(tensors, []).state(content["bits"])
-        return Progress(content["seed"], loaded_history(content["history"]), bits, tensors.get("code"))
+        reader = PartsReader(tensors, [])
+        return Progress(
+            seed=content["seed"],
+            history=loaded_history(content["history"]),
+            bits=reader.state(content["bits"]),
+            code=tensors.get("code"),
+            proximity=reader.state(content["proximity"]),
+            codes=tensors.get("codes"),
+        )
 
     def _differences(self, content: dict[str, Any], tensors: dict[str, Any]) -> list[str]:
         """Return the names of what a file was learned from that differs from what is asked for."""

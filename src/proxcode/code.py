@@ -158,16 +158,18 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         X = check_points(self, X, reset=True, at_least=2)
         n_bits = _check_n_bits(self.n_bits, 1, MAX_BITS)
         proximity = default_proximity(y) if self.proximity is None else clone(self.proximity)
-        proximity.fit(X, y)
         data = {"X": fingerprint(X), "y": fingerprint(proximity.read(y))}
         seed = int(check_random_state(self.random_state).randint(2**31))
         file, found = self._open(checkpoint, data, seed)
         target = -math.inf if self.loss_target is None else self.loss_target
-        history: list[BitRecord] = []
+        learned = Learned(seed, data, proximity, as_hash_function(self.hash_function), [])
         if found is not None:
-            seed, history = found.seed, _until(found.history, n_bits, target)
-        start = Learned(seed, data, proximity, as_hash_function(self.hash_function), history)
-        return self._learn(X, y, n_bits, target, start, file, found)
+            history = _until(found.history, n_bits, target)
+            learned = learned._replace(seed=found.seed, history=history)
+            if found.is_whole and len(history) == len(found.history) and _is_done(history, n_bits, target):
+                return self._take_whole(learned, found, X, y)
+        proximity.fit(X, y)
+        return self._learn(X, y, n_bits, target, learned, file, found)
 
     def _open(
         self, path: str | os.PathLike[str] | None, data: dict[str, str | None], seed: int
@@ -261,6 +263,17 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
             hash_function.finish()
             if history:
                 self._keep(learned, loop, X, y, members)
+        if file is not None and (found is None or len(history) >= len(found.history)):
+            code = None if self.error_correction else loop.code.packed()
+            file.write(seed, history, hash_function.state(), code, learned.proximity.state(), self.codes_)
+        return self
+
+    def _take_whole(self, learned: "Learned", found: "Progress", X: NDArray[Any], y: Any) -> Self:
+        """Take over what a fit that came to its end left in its checkpoint."""
+        learned.proximity.restore(found.proximity)
+        learned.hash_function.restore(found.bits)
+        self._take_over(learned, found.codes)
+        self._training_data = (X, y)
         return self
 
     def _add_bits(
@@ -269,7 +282,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         history = learned.history
         bar = tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose)
         with bar as progress, one_blas_thread:  # held once: asking anew costs more than a small product
-            while len(history) < n_bits and not (history and history[-1].loss <= loss_target):
+            while not _is_done(history, n_bits, loss_target):
                 history.append(loop.step())
                 progress.update()
                 progress.set_postfix(loss=f"{history[-1].loss:.4f}")
@@ -419,12 +432,14 @@ class Learned(NamedTuple):
     history: list[BitRecord]
 
 
+def _is_done(history: list[BitRecord], n_bits: int, loss_target: float) -> bool:
+    return len(history) >= n_bits or (len(history) > 0 and history[-1].loss <= loss_target)
+
+
 def _until(history: list[BitRecord], n_bits: int, loss_target: float) -> list[BitRecord]:
     """Return the records up to where a fit would have stopped."""
-    for bit, record in enumerate(history[:n_bits]):
-        if record.loss <= loss_target:
-            return history[: bit + 1]
-    return history[:n_bits]
+    ends = (end for end in range(1, len(history) + 1) if _is_done(history[:end], n_bits, loss_target))
+    return history[: next(ends, len(history))]
 
 
 def _check_n_bits(n_bits: Any, at_least: int, at_most: int, remedy: str = "") -> int:

@@ -92,11 +92,11 @@ class HashFunction(ABC, BaseEstimator):
         """Return the margins of the first `n_bits` bits, shape (n, n_bits)."""
 
     def progress(self) -> State:
-        """Return what `learn` and `climb` have added to what `begin` makes: called before `finish`."""
+        """Return what `learn` and `climb` have added to what `begin` makes."""
         raise NotImplementedError(f"{type(self).__name__} cannot be stored: it has no method `progress`.")
 
     def resume(self, progress: State) -> None:
-        """Take the bits of another bank over: called after `begin` on the same points."""
+        """Take over the bits of a bank on the same points, by its `progress` or its `state`: called after `begin`."""
         raise NotImplementedError(f"{type(self).__name__} cannot be restored: it has no method `resume`.")
 
     def state(self) -> State:
