@@ -160,7 +160,7 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
     for level in range(radius + 1):
         chunk, reach = level % m, level // m
         bounds[:chunk], bounds[chunk:] = reach, reach - 1
-        own_ends, own_filters, own_positions, word = ends[chunk], filters[chunk], positions[chunk], words[chunk]
+        own_ends, own_filters, places, word = ends[chunk], filters[chunk], positions[chunk], words[chunk]
         mask, last = (1 << reach) - 1, 1 << key_bits[chunk]
         while mask < last:
             bucket = np.int64(keys[chunk]) ^ mask
@@ -175,19 +175,7 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
                     found = doubled(found)
                 some = chosen[:n_chosen]
                 size = _keep_new(
-                    planes,
-                    query,
-                    own_filters,
-                    own_positions,
-                    word,
-                    masks,
-                    bounds,
-                    limit,
-                    shift,
-                    some,
-                    diff,
-                    found,
-                    size,
+                    planes, query, own_filters, places, word, some, masks, bounds, limit, shift, diff, found, size
                 )
                 limit, below = _lower_limit(found, before, size, shift, k, limit, below, counts)
             mask = _next_mask(mask) if reach else last
