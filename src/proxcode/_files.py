@@ -4,13 +4,14 @@ A file that proxcode writes for itself (a model, an index) is a safetensors file
 JSON text with the kind of file, the version of its format, a digest of all that follows, and the content.
 """
 
+import glob
 import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,31 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield partial
             os.fsync(descriptor)
         except BaseException:
+            partial.unlink(missing_ok=True)
+            raise
+        partial.replace(path)
+    sync_folder(path.parent)
+
+
+@contextmanager
+def resuming(path: str | os.PathLike[str], identity: str) -> Iterator[BinaryIO]:
+    """Open a file that is written piece by piece and takes the place of `path` once all is written without error.
+
+    What a run of the same identity left behind when it was killed or interrupted is there to go on from; what others
+    left is removed. An error of another kind removes the file.
+    """
+    path = Path(path)
+    partial = path.with_name(f".{path.name}.{hashlib.sha256(identity.encode()).hexdigest()[:16]}.partial")
+    with _locked(partial, path) as descriptor:
+        for other in path.parent.glob(f".{glob.escape(path.name)}.*.partial"):
+            if other != partial:
+                with _locked(other, path):
+                    other.unlink()
+        try:
+            with os.fdopen(os.dup(descriptor), "r+b", buffering=0) as file:
+                yield file
+            os.fsync(descriptor)
+        except Exception:  # an interrupt is none
             partial.unlink(missing_ok=True)
             raise
         partial.replace(path)
@@ -122,10 +148,11 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}: check its name and folder.")
-    header, offsets = _read_header(path)
-    if header["kind"] != kind:
-        raise ValueError(f"{path} holds a proxcode {header['kind']}, not a {kind}: name another file.")
-    tensors = {name: _map(path, *where) for name, where in offsets.items()}
+    with path.open("rb") as file:  # opened once: another process may put a new file in its place
+        header, offsets = _read_header(path, file)
+        if header["kind"] != kind:
+            raise ValueError(f"{path} holds a proxcode {header['kind']}, not a {kind}: name another file.")
+        tensors = {name: _map(file, *where) for name, where in offsets.items()}
     if not mapped:
         tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
         if _digest(header, tensors) != header["digest"]:
@@ -135,29 +162,30 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return the kind of a file of ours, or say why it is none."""
-    return str(_read_header(Path(path))[0]["kind"])
+    with Path(path).open("rb") as file:
+        return str(_read_header(Path(path), file)[0]["kind"])
 
 
-def _read_header(path: Path) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple[int, ...], int]]]:
+def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple[int, ...], int]]]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="np") as file:
-            metadata = file.metadata() or {}
-        with path.open("rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            text = file.read(length)
-            entries = json.loads(text)
+        with safe_open(path, framework="np"):  # says what is wrong with it, if anything is
+            pass
+        length = int.from_bytes(file.read(8), "little")
+        text = file.read(length)
+        entries = json.loads(text)
     except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"{path} is cut short or no file of proxcode's ({error}): copy or make it again.") from error
     try:
-        header = json.loads(metadata["proxcode"])
+        metadata = entries[_META]["proxcode"]
+        header = json.loads(metadata)
         version, _ = int(header["format"]), (header["kind"], header["content"], header["digest"])
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path} is a safetensors file, but none that proxcode wrote: name another file.") from error
     if version > FORMAT:
         raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}: upgrade proxcode.")
-    is_as_written = metadata["proxcode"] == _as_json(header) and text.rstrip(b" ").endswith(b"}")
+    is_as_written = metadata == _as_json(header) and text.rstrip(b" ").endswith(b"}")
     if not is_as_written or any(entry.get("dtype") not in _DTYPES for name, entry in entries.items() if name != _META):
         raise ValueError(f"{path} was changed after it was written, its header differs: copy or make it again.")
     offsets = {
@@ -180,11 +208,11 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-def _map(path: Path, dtype: Any, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+def _map(file: BinaryIO, dtype: Any, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
     if 0 in shape:
         return np.empty(shape, dtype)
     # Copy on write: arrays that may be written to, as the kernels were compiled for, and a file that never is.
-    return np.memmap(path, dtype, mode="c", offset=offset, shape=shape or (1,)).view(np.ndarray).reshape(shape)
+    return np.memmap(file, dtype, mode="c", offset=offset, shape=shape or (1,)).view(np.ndarray).reshape(shape)
 
 
 def _digest(header: Mapping[str, Any], tensors: Tensors) -> str:

@@ -1,6 +1,5 @@
 """The demo: learn a code of the digits bundled with scikit-learn, beside LSH and ITQ."""
 
-from pathlib import Path
 from time import perf_counter
 
 from sklearn.datasets import load_digits
@@ -8,9 +7,9 @@ from sklearn.model_selection import train_test_split
 
 from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation import MODEL, Evaluation, evaluate
-from proxcode.plots import figure_page, save_figure
 
 LENGTHS = (8, 16, 32, 64)
+TITLE = "64-bit codes of handwritten digits, 797 new ones"
 
 
 def run_demo(verbose: bool = False) -> Evaluation:
@@ -25,8 +24,3 @@ def run_demo(verbose: bool = False) -> Evaluation:
         row._replace(seconds=(row.seconds or 0.0) + shared) if row.method == MODEL else row for row in evaluation.rows
     ]
     return evaluation
-
-
-def draw_demo(demo: Evaluation, path: Path) -> None:
-    """Save the figure page."""
-    save_figure(figure_page(demo, f"{demo.model.n_bits_}-bit codes of handwritten digits, 797 new ones"), path)
