@@ -125,7 +125,7 @@ class Checkpoint:
         if different:
             raise ValueError(
                 f"the checkpoint {self.path} is that of another fit, with other {', '.join(different)}: give the same, "
-                "or another path."
+                "or delete it to begin anew."
             )
         reader = PartsReader(tensors, [])
         return Progress(

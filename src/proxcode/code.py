@@ -29,6 +29,7 @@ from proxcode.weights import DifferenceWeights, Weights
 
 if TYPE_CHECKING:
     from proxcode.checkpoint import Checkpoint, Progress
+    from proxcode.search import HammingIndex
 
 MAX_BITS = 1024
 LABEL_COUPLING, COUPLING = 15, 8  # steps after which more gain nothing on new points
@@ -395,6 +396,27 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
             Only the first so many bits: the code of a shorter model.
         """
         return pack(self.scores(X, n_bits) >= 0)
+
+    def index(self, codes: ArrayLike, ids: ArrayLike | None = None, *, n_bits: int | None = None) -> "HammingIndex":
+        """Return an index of codes, to search among them.
+
+        Parameters
+        ----------
+        codes : array of uint8, shape (n, ceil(n_bits / 8))
+            What `encode` gave.
+        ids : array of int64, default=None
+            Your own numbers; None is 0, 1, 2, ...
+        n_bits : int, default=None
+            As in `encode`.
+
+        Returns
+        -------
+        HammingIndex
+        """
+        from proxcode.search import HammingIndex
+
+        check_is_fitted(self, "n_bits_")
+        return HammingIndex(self.n_bits_ if n_bits is None else n_bits).add(codes, ids)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Return the area under the precision-recall curve of near pairs of X over Hamming thresholds."""
