@@ -1,9 +1,12 @@
 """Model files: what was saved comes back, and nothing else does."""
 
 import ast
+import itertools
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -314,6 +317,27 @@ def test_a_file_has_the_permissions_of_any_other(points, path):
     other = path.with_name("other")
     other.touch()
     assert path.stat().st_mode == other.stat().st_mode
+
+
+def test_a_file_is_read_whole_while_others_take_its_place(path):
+    stop = Event()
+
+    def write():
+        for i in itertools.count():
+            write_file(path, "test", {"i": i}, {"a": np.full(1000 + i % 7, i), "b": np.zeros(i % 5)})
+            if stop.is_set():
+                return
+
+    write_file(path, "test", {"i": 0}, {"a": np.zeros(1000)})
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        try:
+            for _ in range(300):
+                content, tensors = read_file(path, "test")
+                assert (tensors["a"] == content["i"]).all()
+        finally:
+            stop.set()
+        writer.result()
 
 
 @pytest.fixture(scope="module")
