@@ -232,7 +232,7 @@ def test_other_data_are_refused_by_name(points, checkpoint):
     new_model(n_bits=2).fit(X, y, checkpoint=checkpoint)
     before = checkpoint.read_bytes()
     for X_given, y_given, named in ((X + 1, y, "X"), (X, y[::-1], "y"), (X, None, "y"), (X[:100], y[:100], "X, y")):
-        with pytest.raises(ValueError, match=rf"with other {named}: give the same, or another path"):
+        with pytest.raises(ValueError, match=rf"with other {named}: give the same, or delete it"):
             new_model().fit(X_given, y_given, checkpoint=checkpoint)
     assert checkpoint.read_bytes() == before
 

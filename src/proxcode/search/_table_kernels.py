@@ -120,16 +120,26 @@ def _select(filters, word, start, stop, limit, chosen):
 
 
 @njit(inline="always")
-def _keep_new(planes, query, filters, positions, word, chosen, masks, bounds, limit, shift, diff, found, size):
+def _keep_new(planes, query, positions, chosen, masks, bounds, limit, shift, diff, found, size):
     """Add those of the chosen codes within the limit that no earlier level has found; returns how many there are."""
     for i in chosen:
-        if diff.size == 1:
-            diff[0] = filters[i] ^ word
-        else:
-            _difference(planes, positions[i], query, diff)
+        _difference(planes, positions[i], query, diff)
         d = _ones_of(diff)
         found[size] = (np.uint64(d) << shift) | np.uint64(positions[i])
         size += (d <= limit) & _is_new(diff, masks, bounds)
+    return size
+
+
+@njit(inline="always")
+def _keep_new_words(filters, positions, word, chosen, masks, bounds, shift, found, size):
+    """Do the same for codes of up to 64 bits: the filter is the code, and within the limit."""
+    for i in chosen:
+        diff = filters[i] ^ word
+        is_new = True
+        for chunk in range(masks.shape[0]):
+            is_new &= np.int64(popcount(diff & masks[chunk, 0])) > bounds[chunk]
+        found[size] = (popcount(diff) << shift) | np.uint64(positions[i])
+        size += is_new
     return size
 
 
@@ -174,10 +184,12 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
                 if size + CHUNK > found.size:
                     found = doubled(found)
                 some = chosen[:n_chosen]
-                size = _keep_new(
-                    planes, query, own_filters, places, word, some, masks, bounds, limit, shift, diff, found, size
-                )
-                limit, below = _lower_limit(found, before, size, shift, k, limit, below, counts)
+                if diff.size == 1:
+                    size = _keep_new_words(own_filters, places, word, some, masks, bounds, shift, found, size)
+                else:
+                    size = _keep_new(planes, query, places, some, masks, bounds, limit, shift, diff, found, size)
+                if k < positions.shape[1]:
+                    limit, below = _lower_limit(found, before, size, shift, k, limit, below, counts)
             mask = _next_mask(mask) if reach else last
         if limit <= level and below >= k:
             break
