@@ -23,6 +23,7 @@ from proxcode import (
 )
 from proxcode._files import read_file
 from proxcode.bits import BitLoop
+from proxcode.learning import Learning
 
 N_BITS = 9
 
@@ -105,7 +106,7 @@ def test_drawn_points_and_points_that_take_no_part_go_on_alike(parameters, point
 
 
 def test_a_pool_of_points_goes_on_alike(points, checkpoint, monkeypatch):
-    monkeypatch.setattr("proxcode.code.POOL_POINTS", 120)
+    monkeypatch.setattr("proxcode.learning.POOL_POINTS", 120)
     whole = file_of(new_model(cut_points=100).fit(*points), checkpoint.parent)
     cut_off(monkeypatch, new_model(cut_points=100), *points, checkpoint, 4)
     assert file_of(new_model(cut_points=100).fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
@@ -128,7 +129,7 @@ def test_a_complete_checkpoint_is_taken_as_it_is_and_stays(
     whole = file_of(new_model(**parameters).fit(X, y, checkpoint=checkpoint), checkpoint.parent)
     left = checkpoint.read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr(ProximityPreservingCode, "_learn", lambda *arguments: pytest.fail("something was learned"))
+        patch.setattr(Learning, "run", lambda *arguments: pytest.fail("something was learned"))
         again = new_model(**parameters).fit(X, y, checkpoint=checkpoint)
     assert file_of(again, checkpoint.parent) == whole
     assert checkpoint.read_bytes() == left

@@ -195,7 +195,7 @@ def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monke
             {"coupling": 3, "error_correction": False},
             "coupling=3 needs KernelHash or LinearHash and error_correction=True",
         ),
-        ({"cut_points": 1}, "cut_points=1: pairs need at least 2 points"),
+        ({"cut_points": 1}, "cut_points=1: give at least 2"),
         ({"cut_points": 50, "error_correction": False}, "cut_points=50 needs error_correction=True"),
     ],
 )

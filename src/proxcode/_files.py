@@ -145,13 +145,12 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
     mapped : bool, default=False
         Map the arrays instead of reading them: at once, whatever their size, and without checking the digest.
     """
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}: check its name and folder.")
+    path = _existing(path)
     with path.open("rb") as file:  # opened once: another process may put a new file in its place
         header, offsets = _read_header(path, file)
         if header["kind"] != kind:
-            raise ValueError(f"{path} holds a proxcode {header['kind']}, not a {kind}: name another file.")
+            article = "an" if kind.startswith("i") else "a"
+            raise ValueError(f"{path} holds a proxcode {header['kind']}, not {article} {kind}: name another file.")
         tensors = {name: _map(file, *where) for name, where in offsets.items()}
     if not mapped:
         tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
@@ -162,8 +161,18 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
 
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return the kind of a file of ours, or say why it is none."""
-    with Path(path).open("rb") as file:
-        return str(_read_header(Path(path), file)[0]["kind"])
+    path = _existing(path)
+    with path.open("rb") as file:
+        return str(_read_header(path, file)[0]["kind"])
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file in it.")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}: check its name and folder.")
+    return path
 
 
 def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple[int, ...], int]]]:

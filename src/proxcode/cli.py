@@ -1,6 +1,8 @@
 """The command line: parsing and printing only; `jobs` does the work, and is imported when a verb runs."""
 
+import errno
 import json
+import os
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -14,6 +16,13 @@ from proxcode._show import columns, facts
 
 FILE = click.Path(path_type=Path)
 HASHES = click.Choice(["kernel", "linear", "svm"])
+METRICS = click.Choice(
+    ["euclidean", "cosine", "manhattan", "chebyshev", "correlation", "canberra", "braycurtis", "hamming"]
+)
+BITS = click.IntRange(1, 1024)
+COUNT = click.IntRange(1)
+SEED = click.IntRange(0, 2**32 - 1)
+EXTRAS = {"matplotlib": "plots", "pyarrow": "tables", "h5py": "tables", "skops": "skops"}
 
 
 class Sentences(click.Group):
@@ -31,23 +40,37 @@ class Sentences(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:
-            click.echo("\nInterrupted: the same command goes on from what was finished.", err=True)
+            remedy = "goes on from what was finished" if ctx.meta.get("resumes") else "begins anew"
+            click.echo(f"Interrupted: the same command {remedy}.", err=True)
             sys.exit(130)
         except Exception as error:
-            if ctx.meta["debug"]:
-                raise
+            if ctx.meta["debug"] or (isinstance(error, OSError) and error.errno == errno.EPIPE):
+                raise  # click ends in silence where nobody reads on, as in `| head`
             raise click.ClickException(_sentence(error)) from error
 
 
 def _sentence(error: Exception) -> str:
     """Return what an error says, in one line."""
     if isinstance(error, MemoryError):
-        return f"there is not enough memory: {error}."
-    if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}."
+        reason = f" ({error})" if str(error) else ""
+        return f"there is not enough memory{reason}: take fewer vectors, or a larger machine."
+    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+        return f"{error.name} is missing: pip install 'proxcode[{EXTRAS[error.name]}]'."
+    if isinstance(error, OSError) and error.strerror is not None:
+        named = f"{error.filename}: " if error.filename is not None else ""
+        return f"{named}{error.strerror}: {_REMEDIES.get(error.errno or 0, 'choose another file or folder')}."
     text = " ".join(str(error).split())
     is_ours = isinstance(error, ValueError | TypeError | OSError | ImportError)
     return text if is_ours and text else f"unexpected {type(error).__name__}: {text} (--debug shows where)."
+
+
+_REMEDIES = {
+    errno.EACCES: "choose another place, or change its permissions",
+    errno.EPERM: "choose another place, or change its permissions",
+    errno.EROFS: "choose another place, or change its permissions",
+    errno.ENOSPC: "free some space, then give the same command again",
+    errno.EDQUOT: "free some space, then give the same command again",
+}
 
 
 @click.group(
@@ -94,11 +117,20 @@ def _part(key: str | None, columns: str | None) -> tuple[str | None, tuple[str, 
 
 
 def _near(
-    labels: str | None, pairs: Path | None, others: str, radius: float | None, neighbors: float | None, metric: str
+    labels: str | None,
+    pairs: Path | None,
+    others: str | None,
+    radius: float | None,
+    neighbors: float | None,
+    metric: str | None,
 ) -> Any:
     from proxcode.jobs import Near
 
-    return Near(labels, pairs, others, radius, neighbors, metric)
+    if others is not None and pairs is None:
+        raise click.UsageError("--others says what the pairs not in --pairs are: give --pairs too.")
+    if metric is not None and (labels is not None or pairs is not None):
+        raise click.UsageError("--metric measures distances, and --labels and --pairs need none: leave it out.")
+    return Near(labels, pairs, others or "unknown", radius, neighbors, metric or "euclidean")
 
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
@@ -114,19 +146,42 @@ near_options = _gathered(
     _near,
     click.option("--labels", help="Near is the same label: FILE, FILE:COLUMN or FILE:KEY; or a 0/1 matrix."),
     click.option("--pairs", type=FILE, help="Near as listed: a CSV of i, j, near or far (or +1, -1)."),
-    click.option("--others", type=click.Choice(["unknown", "far"]), default="unknown", help="Pairs not in --pairs."),
-    click.option("--radius", type=float, help="Near is within this distance."),
-    click.option("--neighbors", type=float, help="Near is within the distance that gives so many on average."),
-    click.option("--metric", default="euclidean", show_default=True, help="Of --radius and --neighbors."),
+    click.option("--others", type=click.Choice(["unknown", "far"]), help="Pairs not in --pairs; else unknown."),
+    click.option("--radius", type=click.FloatRange(0), help="Near is within this distance."),
+    click.option(
+        "--neighbors",
+        type=click.FloatRange(0, min_open=True),
+        help="Near is within the distance that gives so many on average.",
+    ),
+    click.option("--metric", type=METRICS, help="Of --radius and --neighbors; else euclidean."),
 )
 
 
 def _check_free(output: Path | None, force: bool) -> None:
-    """Refuse to write over a file before any work is done."""
-    if output is not None and output.exists() and not force:
+    """Refuse what cannot be written, or would be written over, before any work is done."""
+    if output is None:
+        return
+    if output.is_dir():
+        raise click.ClickException(f"{output} is a folder: name a file in it.")
+    if output.exists() and not force:
         raise click.ClickException(f"{output} is there already: give another name, or --force to replace it.")
-    if output is not None and not output.parent.is_dir():
-        raise click.ClickException(f"there is no folder {output.parent} to write {output.name} to: make it first.")
+    _check_folder(output.parent, output.name)
+
+
+def _check_folder(folder: Path, name: str) -> None:
+    if not folder.is_dir():
+        raise click.ClickException(f"there is no folder {folder} to write {name} to: make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise click.ClickException(
+            f"the folder {folder} cannot be written to: choose another, or change its permissions."
+        )
+
+
+def _make_folder(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise click.ClickException(f"{folder} is a file: name a folder to write to.")
+    folder.mkdir(parents=True, exist_ok=True)
+    _check_folder(folder, "results")
 
 
 def _print(as_json: bool, record: dict[str, Any], text: Callable[[], str] | None = None) -> None:
@@ -136,14 +191,14 @@ def _print(as_json: bool, record: dict[str, Any], text: Callable[[], str] | None
 @main.command()
 @click.argument("vectors", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, help="Model file to write.")
-@click.option("--bits", type=int, default=64, show_default=True, help="Length of the code, 1 to 1024.")
+@click.option("--bits", type=BITS, default=64, show_default=True, help="Length of the code.")
 @near_options
 @part_options
 @click.option(
-    "--hash", "hash_name", type=click.Choice(["kernel", "linear", "svm"]), default="kernel", show_default=True
+    "--hash", "hash_name", type=HASHES, default="kernel", show_default=True, help="What carries bits to new vectors."
 )
-@click.option("--coupling", type=int, help="Steps the hash function climbs; 0 is the paper.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--coupling", type=click.IntRange(0), help="Steps the hash function climbs; 0 is the paper.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same bits.")
 @click.option(
     "--checkpoint/--no-checkpoint",
     default=True,
@@ -177,6 +232,7 @@ def fit(
     from proxcode.jobs import HASH_FUNCTIONS, Table, fit_model
 
     _check_free(output, force)
+    click.get_current_context().meta["resumes"] = checkpoint
     parameters = {
         "n_bits": bits,
         "hash_function": HASH_FUNCTIONS[hash_name](),
@@ -193,7 +249,7 @@ def fit(
 @click.argument("model", type=FILE)
 @click.argument("vectors", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, help="Codes to write, a .npy file of packed bytes.")
-@click.option("--bits", type=int, help="Only the first so many bits.")
+@click.option("--bits", type=BITS, help="Only the first so many bits.")
 @click.option("--trust", multiple=True, help="A type that a model with classifiers of other libraries may build.")
 @part_options
 @force
@@ -219,6 +275,7 @@ def encode(
     from proxcode.jobs import Table, encode_vectors
 
     _check_free(output, force)
+    click.get_current_context().meta["resumes"] = True
     bar = tqdm(unit=" rows", disable=not sys.stderr.isatty())
 
     def progress_of(n_rows: int | None) -> Callable[[int], object]:
@@ -236,15 +293,17 @@ def encode(
 @click.argument("codes", type=FILE)
 @click.argument("queries", type=FILE)
 @click.option("--model", type=FILE, help="Encode the queries with this model; without it they are codes.")
-@click.option("-k", type=int, default=10, show_default=True, help="Neighbours of each query.")
-@click.option("--radius", type=int, help="All neighbours up to this Hamming distance, in place of -k.")
+@click.option("-k", type=COUNT, default=10, show_default=True, help="Neighbours of each query.")
+@click.option("--radius", type=click.IntRange(0), help="All neighbours up to this Hamming distance, in place of -k.")
 @click.option("--near", is_flag=True, help="All neighbours up to the distance that the model learned, in place of -k.")
 @click.option("--asymmetric", is_flag=True, help="Order by how sure the query is of its bits.")
 @click.option("--vectors", type=FILE, help="Order by the distance of these vectors, row i belonging to code i.")
-@click.option("--oversample", type=float, default=4.0, show_default=True, help="Times -k codes to order so.")
-@click.option("--bits", type=int, help="Bits of the codes, where not all of the model's.")
-@click.option("--ids", type=FILE, help="Numbers of your own for the codes, one for each.")
-@click.option("--threads", type=int, help="All cores, if not given.")
+@click.option(
+    "--oversample", type=click.FloatRange(1), default=4.0, show_default=True, help="Times -k codes to order so."
+)
+@click.option("--bits", type=BITS, help="Bits of the codes, where not all of the model's.")
+@click.option("--ids", help="Whole numbers of your own for the codes, one for each: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--threads", type=COUNT, help="All cores, if not given.")
 @click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
 @part_options
 @force
@@ -260,7 +319,7 @@ def search(
     vectors: Path | None,
     oversample: float,
     bits: int | None,
-    ids: Path | None,
+    ids: str | None,
     threads: int | None,
     output: Path | None,
     part: Any,
@@ -277,6 +336,7 @@ def search(
     """
     from proxcode.jobs import NEAR, Query, Table, search_codes
     from proxcode.tables import write_table
+    from proxcode.tables.writing import check_table_name
 
     if near and radius is not None:
         raise click.UsageError("--near and --radius each say how far to look: give one of them.")
@@ -284,9 +344,13 @@ def search(
         raise click.UsageError("--asymmetric and --vectors order the -k nearest: leave --near and --radius out.")
     if asymmetric and vectors:
         raise click.UsageError("--asymmetric and --vectors are two orders: give one of them.")
+    if model is None and near:
+        raise click.UsageError("--near asks for the radius that a model learned: give --model too.")
+    if model is None and (asymmetric or vectors):
+        raise click.UsageError("--asymmetric and --vectors need the queries as vectors: give them, and --model.")
     _check_free(output, force)
-    if radius is not None and radius < 0:
-        raise click.ClickException(f"radius={radius}: give at least 0.")
+    if output is not None:
+        check_table_name(output)
     query = Query(k, NEAR if near else radius, asymmetric, vectors, oversample)
     table = Table(queries, *part)
     found = search_codes(codes, table, query, model_path=model, n_bits=bits, ids=ids, n_threads=threads)
@@ -335,6 +399,7 @@ def evaluate(
     from proxcode.jobs import Table, evaluate_model
 
     _check_free(figure, force)
+    _check_figure(figure)
     names = tuple(name for name in peers.split(",") if name)
     evaluation = evaluate_model(model, Table(vectors, *part), near, train=train, peers=names)
     _draw(evaluation, f"{model.name} on {vectors.name}", figure)
@@ -344,13 +409,19 @@ def evaluate(
     _print(as_json, record, lambda: _evaluation_text(record))
 
 
-def _draw(evaluation: Any, title: str, path: Path) -> None:
-    try:
-        from proxcode.plots import figure_page, save_figure
+def _check_figure(path: Path | None = None) -> None:
+    """Refuse a figure that cannot be drawn before anything is measured."""
+    from proxcode.plots import FORMATS
 
-        save_figure(figure_page(evaluation, title), path)
-    except ModuleNotFoundError as error:
-        raise click.ClickException(f"the figure needs {error.name}: pip install 'proxcode[plots]'.") from error
+    if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise click.ClickException(f"{path} has no suffix of a figure: end it in .{', .'.join(FORMATS)}.")
+    import matplotlib.figure  # noqa: F401  to see that it is there
+
+
+def _draw(evaluation: Any, title: str, path: Path) -> None:
+    from proxcode.plots import figure_page, save_figure
+
+    save_figure(figure_page(evaluation, title), path)
 
 
 def _evaluation_text(record: dict[str, Any]) -> str:
@@ -365,8 +436,8 @@ def _evaluation_text(record: dict[str, Any]) -> str:
 @click.argument("graph", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Partition to write: .csv, .tsv, .npz or .parquet.")
 @click.option("--max-cut", is_flag=True, help="Cut as much weight as can be, instead of keeping it.")
-@click.option("--starts", type=int, default=10, show_default=True, help="The best of so many is taken.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--starts", type=COUNT, default=10, show_default=True, help="The best of so many is taken.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same cut.")
 @force
 @as_json
 def cut(graph: Path, output: Path | None, max_cut: bool, starts: int, seed: int, force: bool, as_json: bool) -> None:
@@ -380,8 +451,11 @@ def cut(graph: Path, output: Path | None, max_cut: bool, starts: int, seed: int,
       proxcode cut G1.gset --max-cut
     """
     from proxcode.jobs import cut_graph
+    from proxcode.tables.writing import check_table_name
 
     _check_free(output, force)
+    if output is not None:
+        check_table_name(output)
     _print(as_json, cut_graph(graph, max_cut=max_cut, n_starts=starts, seed=seed, output=output))
 
 
@@ -420,13 +494,14 @@ def reproduce(name: str | None, output: Path, quick: bool, as_json: bool) -> Non
         return
     if name not in EXPERIMENTS:
         raise click.ClickException(f"there is no experiment {name!r}: choose from {', '.join(EXPERIMENTS)}.")
-    output.mkdir(parents=True, exist_ok=True)
+    _make_folder(output)
+    _check_figure()
     written = EXPERIMENTS[name](output, quick, sys.stderr.isatty())
     _print(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))
 
 
 @main.command()
-@click.option("--output", type=click.Path(file_okay=False, path_type=Path), default="demo", show_default=True)
+@click.option("--output", type=FILE, default="demo", show_default=True, help="Folder for the picture.")
 def demo(output: Path) -> None:
     """Learn codes of bundled digits, print a table and save a figure.
 
@@ -436,8 +511,9 @@ def demo(output: Path) -> None:
     """
     from proxcode.demo import TITLE, run_demo
 
+    _make_folder(output)
+    _check_figure()
     click.echo("Codes of handwritten digits: 1,000 to learn from, 797 new ones to measure on.\n")
-    output.mkdir(parents=True, exist_ok=True)
     evaluation = run_demo(verbose=sys.stderr.isatty())
     _draw(evaluation, TITLE, output / "digits.png")
     rows = [row._asdict() for row in evaluation.rows]

@@ -1,40 +1,30 @@
 """ProximityPreservingCode: the estimator."""
 
 import math
-import numbers
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
 
-from proxcode._blocks import one_blas_thread
 from proxcode._html import HTMLSummaryMixin
 from proxcode._state import fingerprint
-from proxcode._validation import check_points
-from proxcode.bits import BitLoop, BitRecord, CutSearch
-from proxcode.cut import Restarts
-from proxcode.cut.initial import sides
-from proxcode.hamming import Codes, GrowingCode, pack, unpack
-from proxcode.hashing import HashFunction, as_hash_function
+from proxcode._validation import check_points, check_whole
+from proxcode.bits import CutSearch
+from proxcode.hamming import Codes, GrowingCode, pack
+from proxcode.hashing import as_hash_function
+from proxcode.learning import MAX_BITS, Learned, Learning, is_done, until_done
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
-from proxcode.relations import Relation
-from proxcode.threshold import CalibratedThreshold, Threshold
-from proxcode.weights import DifferenceWeights, Weights
+from proxcode.threshold import Threshold
+from proxcode.weights import Weights
 
 if TYPE_CHECKING:
     from proxcode.checkpoint import Checkpoint, Progress
     from proxcode.search import HammingIndex
-
-MAX_BITS = 1024
-LABEL_COUPLING, COUPLING = 15, 8  # steps after which more gain nothing on new points
-CUT_POINTS = 10_000
-POOL_POINTS = 20_000  # that these are drawn from where there are labels
 
 
 class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -157,7 +147,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         self
         """
         X = check_points(self, X, reset=True, at_least=2)
-        n_bits = _check_n_bits(self.n_bits, 1, MAX_BITS)
+        n_bits = check_whole("n_bits", self.n_bits, 1, MAX_BITS)
         proximity = default_proximity(y) if self.proximity is None else clone(self.proximity)
         data = {"X": fingerprint(X), "y": fingerprint(proximity.read(y))}
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -165,12 +155,13 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         target = -math.inf if self.loss_target is None else self.loss_target
         learned = Learned(seed, data, proximity, as_hash_function(self.hash_function), [])
         if found is not None:
-            history = _until(found.history, n_bits, target)
+            history = until_done(found.history, n_bits, target)
             learned = learned._replace(seed=found.seed, history=history)
-            if found.is_whole and len(history) == len(found.history) and _is_done(history, n_bits, target):
+            if found.is_whole and len(history) == len(found.history) and is_done(history, n_bits, target):
                 return self._take_whole(learned, found, X, y)
         proximity.fit(X, y)
-        return self._learn(X, y, n_bits, target, learned, file, found)
+        Learning(self, X, y, learned, file, found).run(n_bits, target)
+        return self
 
     def _open(
         self, path: str | os.PathLike[str] | None, data: dict[str, str | None], seed: int
@@ -199,7 +190,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         self
         """
         check_is_fitted(self, "n_bits_")
-        n_bits = _check_n_bits(n_bits, self.n_bits_, MAX_BITS)
+        n_bits = check_whole("n_bits", n_bits, self.n_bits_, MAX_BITS)
         if X is None:
             if not hasattr(self, "_training_data"):
                 raise ValueError("this model does not hold its training data: call extend(n_bits, X, y) with them.")
@@ -208,7 +199,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
             X = self._check_same_points(X)
         self.n_bits = n_bits
         learned = Learned(self._seed, self._data, self.proximity_, self.hash_function_, self.history_)
-        return self._learn(X, y, n_bits, -math.inf, learned)
+        Learning(self, X, y, learned).run(n_bits, -math.inf)
+        return self
 
     def _check_same_points(self, X: ArrayLike) -> NDArray[Any]:
         points = check_points(self, X, reset=False)
@@ -221,140 +213,22 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
             raise ValueError("X is not what the model was fitted on, its codes differ: give the same points in order.")
         return points
 
-    def _learn(
-        self,
-        X: NDArray[Any],
-        y: Any,
-        n_bits: int,
-        loss_target: float,
-        learned: "Learned",
-        file: "Checkpoint | None" = None,
-        found: "Progress | None" = None,
-    ) -> Self:
-        seed, hash_function, history = learned.seed, learned.hash_function, learned.history
-        members, relation = learned.proximity.relate(X, y)
-        coupling = self._check_coupling(hash_function, relation)
-        cut_points = self._check_cut_points(coupling)
-        rows = self._choose_pool(relation, cut_points, np.random.default_rng([seed, MAX_BITS + 1]))
-        labels = relation.label_matrix() if coupling else None
-        hash_function.begin(X[members], np.random.default_rng([seed, MAX_BITS]), labels=labels, rows=rows)
-        try:
-            if found is not None:
-                hash_function.resume(found.bits)
-                hash_function.truncate(len(history))
-            loop = BitLoop(
-                relation if rows is None else relation.take(rows),
-                threshold=_part("threshold", self.threshold, Threshold, CalibratedThreshold),
-                weights=_part("weights", self.weights, Weights, DifferenceWeights),
-                cut=_part("cut", self.cut, CutSearch, Restarts),
-                hash_function=hash_function,
-                error_correction=self.error_correction,
-                coupling=coupling,
-                cut_points=cut_points,
-                seed=seed,
-                code=self._code_so_far(len(history), members, rows, hash_function, found),
-            )
-        except BaseException:
-            hash_function.finish()
-            raise
-        try:
-            self._add_bits(loop, n_bits, loss_target, learned, file)
-        finally:
-            hash_function.truncate(len(history))  # an interrupt may come between a hash function and its record
-            hash_function.finish()
-            if history:
-                self._keep(learned, loop, X, y, members)
-        if file is not None and (found is None or len(history) >= len(found.history)):
-            code = None if self.error_correction else loop.code.packed()
-            file.write(seed, history, hash_function.state(), code, learned.proximity.state(), self.codes_)
-        return self
-
-    def _take_whole(self, learned: "Learned", found: "Progress", X: NDArray[Any], y: Any) -> Self:
+    def _take_whole(self, learned: Learned, found: "Progress", X: NDArray[Any], y: Any) -> Self:
         """Take over what a fit that came to its end left in its checkpoint."""
         learned.proximity.restore(found.proximity)
         learned.hash_function.restore(found.bits)
-        self._take_over(learned, found.codes)
-        self._training_data = (X, y)
+        self._take_over(learned, found.codes, X, y)
         return self
 
-    def _add_bits(
-        self, loop: BitLoop, n_bits: int, loss_target: float, learned: "Learned", file: "Checkpoint | None"
-    ) -> None:
-        history = learned.history
-        bar = tqdm(total=n_bits, initial=loop.code.n_bits, unit="bit", disable=not self.verbose)
-        with bar as progress, one_blas_thread:  # held once: asking anew costs more than a small product
-            while not _is_done(history, n_bits, loss_target):
-                history.append(loop.step())
-                progress.update()
-                progress.set_postfix(loss=f"{history[-1].loss:.4f}")
-                if file is not None:
-                    code = None if self.error_correction else loop.code.packed()
-                    file.write(learned.seed, history, learned.hash_function.progress(), code)
-
-    def _check_coupling(self, hash_function: HashFunction, relation: Relation) -> int:
-        can_couple = hash_function.climbs and self.error_correction
-        if self.coupling is None:
-            steps = LABEL_COUPLING if relation.by_labels else COUPLING
-            return steps if can_couple else 0
-        if not isinstance(self.coupling, numbers.Integral) or self.coupling < 0:
-            raise ValueError(f"coupling={self.coupling!r}: give a whole number of steps, 0 for none.")
-        if self.coupling and not can_couple:
-            raise ValueError(
-                f"coupling={self.coupling} needs KernelHash or LinearHash and error_correction=True: use coupling=0."
-            )
-        return int(self.coupling)
-
-    def _check_cut_points(self, coupling: int) -> int | None:
-        cut_points = CUT_POINTS if self.cut_points is None and coupling else self.cut_points
-        if cut_points is None:
-            return None
-        if not isinstance(cut_points, numbers.Integral):
-            raise TypeError(f"cut_points={cut_points!r}: give a whole number.")
-        if cut_points < 2:
-            raise ValueError(f"cut_points={cut_points}: pairs need at least 2 points.")
-        if not self.error_correction:
-            raise ValueError(f"cut_points={cut_points} needs error_correction=True: use None for all points.")
-        return int(cut_points)
-
-    @staticmethod
-    def _choose_pool(relation: Relation, cut_points: int | None, rng: np.random.Generator) -> NDArray[np.int64] | None:
-        """Return the points that bits are learned from, None for all: of many with labels, some will do."""
-        n_pooled = max(POOL_POINTS, cut_points or relation.n_points)
-        if not relation.by_labels or n_pooled >= relation.n_points:
-            return None
-        return relation.draw(n_pooled, rng)
-
-    def _code_so_far(
-        self,
-        n_bits: int,
-        members: NDArray[np.int64],
-        rows: NDArray[np.int64] | None,
-        hash_function: HashFunction,
-        found: "Progress | None",
-    ) -> GrowingCode:
-        if found is not None and found.code is not None:
-            return GrowingCode.from_packed(found.code, n_bits)
-        if n_bits and not self.error_correction:
-            return GrowingCode.from_packed(self.codes_, n_bits).take(members)
-        code = GrowingCode(len(members) if rows is None else len(rows))
-        for bit in range(n_bits):
-            code.append(sides(hash_function.training_margins(bit)))
-        return code
-
-    def _keep(self, learned: "Learned", loop: BitLoop, X: NDArray[Any], y: Any, members: NDArray[np.int64]) -> None:
-        """Take over what the loop learned, finished or interrupted."""
-        codes = pack(learned.hash_function.scores(X, len(learned.history)) >= 0)
-        if not self.error_correction:
-            codes[members] = pack(unpack(loop.code.packed(), len(learned.history)))
-        self._take_over(learned, codes)
-        self._training_data = (X, y)
-
-    def _take_over(self, learned: "Learned", codes: Codes) -> None:
+    def _take_over(self, learned: Learned, codes: Codes, X: NDArray[Any] | None = None, y: Any = None) -> None:
+        """Become the model that was learned."""
         self._seed, self._data, self.proximity_, self.hash_function_, self.history_ = learned
         self.n_bits_ = len(self.history_)
         self.alpha_ = self.history_[-1].alpha
         self.radius_ = max(0, math.floor(self.alpha_ / 2))
         self.codes_ = codes
+        if X is not None:
+            self._training_data = (X, y)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model in one file, without pickle; see `proxcode.model_file.save_model`."""
@@ -379,7 +253,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
     def scores(self, X: ArrayLike, n_bits: int | None = None) -> NDArray[np.float64]:
         """Return the signed margins of each bit, shape (n, n_bits): a bit is 1 where its margin is at least 0."""
         check_is_fitted(self, "n_bits_")
-        n_bits = self.n_bits_ if n_bits is None else _check_n_bits(n_bits, 1, self.n_bits_, "; extend() learns more")
+        if n_bits is None:
+            n_bits = self.n_bits_
+        n_bits = check_whole("n_bits", n_bits, 1, self.n_bits_, "; extend() learns more")
         return self.hash_function_.scores(check_points(self, X, reset=False), n_bits)
 
     def transform(self, X: ArrayLike) -> Codes:
@@ -442,40 +318,3 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
     @property
     def _n_features_out(self) -> int:
         return self.n_bits_
-
-
-class Learned(NamedTuple):
-    """What a fit starts from and an extension goes on with."""
-
-    seed: int
-    data: dict[str, str | None]
-    proximity: Proximity
-    hash_function: HashFunction
-    history: list[BitRecord]
-
-
-def _is_done(history: list[BitRecord], n_bits: int, loss_target: float) -> bool:
-    return len(history) >= n_bits or (len(history) > 0 and history[-1].loss <= loss_target)
-
-
-def _until(history: list[BitRecord], n_bits: int, loss_target: float) -> list[BitRecord]:
-    """Return the records up to where a fit would have stopped."""
-    ends = (end for end in range(1, len(history) + 1) if _is_done(history[:end], n_bits, loss_target))
-    return history[: next(ends, len(history))]
-
-
-def _check_n_bits(n_bits: Any, at_least: int, at_most: int, remedy: str = "") -> int:
-    if not isinstance(n_bits, numbers.Integral) or isinstance(n_bits, bool):
-        raise TypeError(f"n_bits={n_bits!r}: give a whole number.")
-    if not at_least <= int(n_bits) <= at_most:
-        raise ValueError(f"n_bits={n_bits}: give {at_least} to {at_most}{remedy}.")
-    return int(n_bits)
-
-
-def _part(name: str, part: Any, kind: type, default: type) -> Any:
-    """Return a part of the method, the default for None."""
-    if part is None:
-        return default()
-    if not isinstance(part, kind):
-        raise TypeError(f"{name}={part!r}: give an object such as {default.__name__}().")
-    return part

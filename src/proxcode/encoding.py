@@ -6,9 +6,10 @@ last whole block; when all is done, the file takes its place. Blocks are the sam
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxcode._files import resuming
 from proxcode.code import ProximityPreservingCode
@@ -60,11 +61,14 @@ def encode_file(
     if output.suffix != ".npy":
         raise ValueError(f"codes are written as .npy, not as {output.name}: name such a file.")
     n_bits = model.n_bits_ if n_bits is None else n_bits
+    if not 1 <= n_bits <= model.n_bits_:
+        raise ValueError(f"n_bits={n_bits}: give 1 to {model.n_bits_}, the bits of the model.")
     n_bytes = -(-n_bits // 8)
     with resuming(output, f"{identity} {n_bits}") as file:
         first_row = n_rows = _rows_done(file, n_bytes)
         progress(first_row)
         for block in vectors.blocks(BLOCK, start=first_row):
+            _check_finite(vectors.path, block, n_rows)
             codes = model.encode(block, n_bits)
             file.write(codes.tobytes())
             n_rows += len(codes)
@@ -73,6 +77,16 @@ def encode_file(
             raise ValueError(f"{vectors.path} has no rows: there is nothing to encode.")
         _write_header(file, (n_rows, n_bytes))
     return Encoded(n_rows, n_bits, first_row)
+
+
+def _check_finite(path: Path, block: NDArray[Any], first: int) -> None:
+    """Name the row of the file, which the model, given a block, does not know."""
+    if np.isfinite(block.sum(dtype=np.float64)) or (finite := np.isfinite(block)).all():
+        return
+    row, column = np.argwhere(~finite)[0]
+    raise ValueError(
+        f"{path} has {block[row, column]} in row {first + row}, column {column}: drop such rows or fill them in."
+    )
 
 
 def _rows_done(file: BinaryIO, n_bytes: int) -> int:

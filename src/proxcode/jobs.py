@@ -16,9 +16,10 @@ from proxcode.cut import signed_cut
 from proxcode.encoding import Encoded, encode_file
 from proxcode.evaluation import Evaluation, evaluate
 from proxcode.hashing import HashFunction, KernelHash, LinearHash, SVMHash
-from proxcode.proximity import GivenPairs, Proximity, WithinRadius
+from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, WithinRadius, default_proximity
 from proxcode.search import ByDistance, ByMargins, HammingIndex, Rescoring
 from proxcode.tables import VECTOR_FORMATS, Vectors, open_vectors, read_graph, read_labels, read_pairs, write_table
+from proxcode.tables._arrays import KEYED
 
 Facts = dict[str, Any]
 NEAR = -1  # in place of a radius: the one that the model learned
@@ -39,7 +40,8 @@ class Table(NamedTuple):
     def open(self, labels: str | None = None) -> Vectors:
         """Open the vectors; a column of the same file that holds the labels is left out."""
         file, _, column = (labels or "").rpartition(":")
-        drop = (column,) if file and Path(file).resolve() == self.path.resolve() else ()
+        has_columns = self.path.suffix.lower() not in KEYED  # of the others, FILE:KEY is an array of its own
+        drop = (column,) if file and has_columns and Path(file).resolve() == self.path.resolve() else ()
         return open_vectors(self.path, key=self.key, columns=self.columns or None, drop=drop)
 
     @property
@@ -92,7 +94,7 @@ def fit_model(
     model.fit(X, y, checkpoint=kept if checkpoint else None)
     model.save(output)
     if checkpoint:
-        kept.unlink()
+        kept.unlink(missing_ok=True)  # another process may have ended the same fit
     return model
 
 
@@ -114,6 +116,7 @@ def encode_vectors(
     model = ProximityPreservingCode.load(model_path, trusted=trusted)
     vectors = table.open()
     check_width(model, vectors)
+    check_bits(model, n_bits)
     identity = f"{Table(model_path).identity} {table.identity}"
     progress = make_progress(vectors.n_rows)
     return encode_file(model, vectors, output, identity=identity, n_bits=n_bits, progress=progress)
@@ -126,6 +129,12 @@ def check_width(model: ProximityPreservingCode, vectors: Vectors) -> None:
             f"{vectors.path} has vectors of {vectors.n_columns} numbers but the model learned from "
             f"{model.n_features_in_}: choose columns, or another file."
         )
+
+
+def check_bits(model: ProximityPreservingCode, n_bits: int | None) -> None:
+    """Say so where a code is asked for that is longer than the model's."""
+    if n_bits is not None and n_bits > model.n_bits_:
+        raise ValueError(f"--bits {n_bits}: the model has {model.n_bits_} bits, give 1 to {model.n_bits_}.")
 
 
 class Query(NamedTuple):
@@ -156,7 +165,7 @@ def search_codes(
     *,
     model_path: Path | None,
     n_bits: int | None,
-    ids: Path | None,
+    ids: str | None,
     n_threads: int | None,
 ) -> dict[str, NDArray[Any]]:
     """Search; return one row for each neighbour: query, neighbor, distance."""
@@ -166,29 +175,43 @@ def search_codes(
         index = _open_index(base, n_bits, ids, n_threads)
         return _find(index, _as_codes(vectors), query, None, None)
     check_width(model, vectors)
-    index = _open_index(base, n_bits or model.n_bits_, ids, n_threads)
+    check_bits(model, n_bits)
+    index = _open_index(base, n_bits, ids, n_threads, default_bits=model.n_bits_)
+    if index.n_bits > model.n_bits_:
+        raise ValueError(f"{base} has codes of {index.n_bits} bits, the model {model.n_bits_}: give its own model.")
     return _find(index, model.encode(X := vectors.read(), index.n_bits), query, model, X)
 
 
-def _open_index(base: Path, n_bits: int | None, ids: Path | None, n_threads: int | None) -> HammingIndex:
+def _open_index(
+    base: Path, n_bits: int | None, ids: str | None, n_threads: int | None, default_bits: int | None = None
+) -> HammingIndex:
     """Open a saved index, or make one of a file of codes."""
-    if base.suffix not in VECTOR_FORMATS or (base.suffix == ".safetensors" and _is_ours(base)):
+    if not _holds_vectors(base):
         if ids is not None:
             raise ValueError(f"{base} is an index and has ids of its own: leave --ids out.")
-        return HammingIndex.load(base, n_threads=n_threads)
+        index = HammingIndex.load(base, n_threads=n_threads)
+        if n_bits not in (None, index.n_bits):
+            raise ValueError(f"--bits {n_bits}: {base} is an index of {index.n_bits} bits, leave --bits out.")
+        return index
     codes = _as_codes(open_vectors(base))
-    n_bits = 8 * codes.shape[1] if n_bits is None else n_bits
+    n_bits = n_bits or default_bits or 8 * codes.shape[1]
     if codes.shape[1] != -(-n_bits // 8):
         raise ValueError(
             f"{base} has codes of {codes.shape[1]} bytes, not of {n_bits} bits: say how many with --bits, as in encode."
         )
-    return HammingIndex(n_bits, n_threads=n_threads).add(codes, None if ids is None else read_labels(str(ids)))
+    return HammingIndex(n_bits, n_threads=n_threads).add(codes, None if ids is None else read_labels(ids))
+
+
+def _holds_vectors(path: Path) -> bool:
+    """Whether a file is a table, not a model or an index."""
+    suffix = path.suffix.lower()
+    return suffix in VECTOR_FORMATS and not (suffix == ".safetensors" and _is_ours(path))
 
 
 def _is_ours(path: Path) -> bool:
     try:
         return bool(kind_of(path))
-    except ValueError:
+    except (ValueError, OSError):
         return False
 
 
@@ -210,8 +233,6 @@ def _find(
 ) -> dict[str, NDArray[Any]]:
     rows = np.arange(len(codes))
     if query.radius is not None:
-        if query.radius == NEAR and model is None:
-            raise ValueError("--near asks for the radius that a model learned: give --model too.")
         radius = _radius_at(model, index.n_bits) if model is not None and query.radius == NEAR else query.radius
         found = index.within(codes, radius)
         return {
@@ -224,9 +245,19 @@ def _find(
         if model is None or X is None:
             raise ValueError("--asymmetric and --vectors need the queries as vectors: give them, and --model.")
         by_margins = query.vectors is None
-        rescore = ByMargins(model.scores(X, index.n_bits)) if by_margins else ByDistance(X, _read(query.vectors, model))
+        rescore = ByMargins(model.scores(X, index.n_bits)) if by_margins else _by_distance(X, index, query, model)
     distance, neighbor = index.search(codes, query.k, rescore=rescore, oversample=query.oversample)
     return {"query": np.repeat(rows, neighbor.shape[1]), "neighbor": neighbor.ravel(), "distance": distance.ravel()}
+
+
+def _by_distance(X: NDArray[Any], index: HammingIndex, query: Query, model: ProximityPreservingCode) -> ByDistance:
+    """Order by the vectors of the codes: row i is that of code i, whatever its id."""
+    vectors = _read(query.vectors, model)
+    if len(vectors) != len(index):
+        raise ValueError(f"there are {len(index)} codes but {len(vectors)} vectors in {query.vectors}: give one each.")
+    ids = index.ids
+    order = np.argsort(ids)
+    return ByDistance(X, lambda found: vectors[order[np.searchsorted(ids, found, sorter=order)]])
 
 
 def _radius_at(model: ProximityPreservingCode, n_bits: int) -> int:
@@ -248,9 +279,24 @@ def evaluate_model(
     vectors = table.open(near.labels)
     check_width(model, vectors)
     X = vectors.read()
-    proximity = near.proximity() if near._replace(labels=None) != Near() else None
+    y = near.read_labels(len(X))
+    proximity = _proximity_of(near, y, model.proximity_)
     training = None if train is None else _read(train, model)
-    return evaluate(model, X, near.read_labels(len(X)), proximity=proximity, peers=peers, train=training)
+    return evaluate(model, X, y, proximity=proximity, peers=peers, train=training)
+
+
+def _proximity_of(near: Near, y: NDArray[Any] | None, learned: Proximity) -> Proximity | None:
+    """Return what near means among new vectors as an option says it, None for what the model learned."""
+    if near == Near():
+        if isinstance(learned, WithinRadius):
+            return None
+        raise ValueError(
+            f"the model learned by {type(learned).__name__}, which tells nothing of new vectors: give their --labels, "
+            "or say what near means by --pairs, --radius or --neighbors."
+        )
+    if (said := near.proximity()) is not None:
+        return said
+    return None if isinstance(learned, SameLabel | SharedLabel) else default_proximity(y)
 
 
 def cut_graph(path: Path, *, max_cut: bool, n_starts: int, seed: int, output: Path | None) -> Facts:
@@ -266,7 +312,7 @@ def cut_graph(path: Path, *, max_cut: bool, n_starts: int, seed: int, output: Pa
         "edges": edges.nnz,
         "value": -cut.value if max_cut else cut.value,
         "cut weight": float(edges.data[is_cut].sum()),
-        "frustrated edges": int((is_cut == (edges.data > 0)).sum()),
+        "frustrated edges": int(np.where(is_cut, edges.data > 0, edges.data < 0).sum()),
         "side +1": int((cut.side > 0).sum()),
         "side -1": int((cut.side < 0).sum()),
     }
@@ -274,9 +320,7 @@ def cut_graph(path: Path, *, max_cut: bool, n_starts: int, seed: int, output: Pa
 
 def describe(path: Path) -> Facts:
     """Say what a file holds."""
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}.")
-    if path.suffix in VECTOR_FORMATS and not (path.suffix == ".safetensors" and _is_ours(path)):
+    if _holds_vectors(path):
         vectors = open_vectors(path)
         rows = "unknown without reading all" if vectors.n_rows is None else vectors.n_rows
         return {"kind": "vectors", "rows": rows, "columns": vectors.n_columns, "type": str(vectors.dtype)}

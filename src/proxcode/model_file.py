@@ -123,7 +123,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] | None = 
 
 
 def _rebuild(content: dict[str, Any], tensors: Tensors, reader: PartsReader) -> "ProximityPreservingCode":
-    from proxcode.code import Learned, ProximityPreservingCode
+    from proxcode.code import ProximityPreservingCode
+    from proxcode.learning import Learned
 
     unknown = sorted(set(content["parameters"]) - set(ProximityPreservingCode._get_param_names()))
     if unknown:

@@ -174,7 +174,7 @@ class HammingIndex:
             Arrays of shape (n_queries, k), fewer columns where the index holds fewer codes.
         """
         queries, k = check_index_codes(codes, self.n_bits), check_whole("k", k, 1)
-        if not oversample >= 1:
+        if not 1 <= oversample < np.inf:
             raise ValueError(f"oversample={oversample}: give a number of at least 1.")
         n_taken = min(self._n, k if rescore is None else int(np.ceil(k * oversample)))
         found = self._engine.find(Stock(self._planes, self._n), queries, n_taken, self.n_bits)

@@ -133,7 +133,7 @@ def existing_file(path: FilePath) -> Path:
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file in it.")
     if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}.")
+        raise FileNotFoundError(f"there is no file {path}: check its name and folder.")
     with path.open("rb") as file:
         if not file.read(1):
             raise ValueError(f"{path} is empty: write it again.")

@@ -29,7 +29,7 @@ def write_table(path: FilePath, columns: Mapping[str, ArrayLike]) -> None:
         NAME_0, NAME_1, ... A missing label, None, is an empty cell of text.
     """
     path = Path(path)
-    write = by_suffix(path, _WRITERS)
+    write = check_table_name(path)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     if not arrays:
         raise ValueError(f"there are no columns to write to {path}: give at least one.")
@@ -41,6 +41,11 @@ def write_table(path: FilePath, columns: Mapping[str, ArrayLike]) -> None:
             )
     with replacing(path) as partial:
         write(partial, arrays, path)
+
+
+def check_table_name(path: Path) -> Callable[[Path, Columns, Path], None]:
+    """Return what writes such a file; refuse a suffix that nothing writes."""
+    return by_suffix(path, _WRITERS)
 
 
 def _write_text(partial: Path, columns: Columns, path: Path) -> None:
