@@ -292,8 +292,8 @@ def test_any_hash_function_learns_from_some_points(hash_function, train, new):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"cut_points": 1}, ValueError, "cut_points=1: pairs need at least 2 points"),
-        ({"cut_points": 0}, ValueError, "cut_points=0: pairs need at least 2 points"),
+        ({"cut_points": 1}, ValueError, "cut_points=1: give at least 2"),
+        ({"cut_points": 0}, ValueError, "cut_points=0: give at least 2"),
         ({"cut_points": 2.5}, TypeError, "cut_points=2.5: give a whole number"),
         ({"cut_points": "all"}, TypeError, "cut_points='all': give a whole number"),
         ({"cut_points": 50, "error_correction": False}, ValueError, "cut_points=50 needs error_correction=True"),
