@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
+from proxcode import metrics
 from proxcode.hamming import pack
 from proxcode.metrics import area_under_curve, mean_average_precision, precision_recall, ranking_counts
 
@@ -135,3 +136,44 @@ def test_labels_of_another_number_than_codes_are_refused(n_query_labels, n_base_
     codes = pack(np.eye(8))
     with pytest.raises(ValueError, match="label"):
         ranking_counts(codes, codes, np.zeros(n_query_labels), np.zeros(n_base_labels))
+
+
+def rankings(near, far):
+    """All orders of one query's codes that agree with their distances, as sequences of near (1) and far (0)."""
+    groups = [permutations([1] * r + [0] * f) for r, f in zip(near, far, strict=True)]
+    return [[code for part in parts for code in part] for parts in product(*map(list, groups))]
+
+
+@pytest.mark.parametrize(("near", "far"), [([1, 0, 2], [2, 1, 1]), ([0, 3, 0], [2, 1, 0]), ([2, 1, 1], [0, 0, 2])])
+@pytest.mark.parametrize("k", [1, 2, 3, 5, 50])
+def test_figures_at_k_are_expectations_over_all_orders_of_equal_distances(near, far, k):
+    orders = rankings(near, far)
+    hits = np.mean([sum(order[:k]) for order in orders])
+    precisions = [
+        sum(sum(order[: q + 1]) / (q + 1) for q in range(min(k, len(order))) if order[q]) / min(k, sum(near))
+        for order in orders
+    ]
+    counts = np.array([near]), np.array([far])
+    assert metrics.precision_at(*counts, k) == pytest.approx(hits / k)
+    assert metrics.recall_at(*counts, k) == pytest.approx(hits / sum(near))
+    assert metrics.mean_average_precision(*counts, k) == pytest.approx(np.mean(precisions))
+
+
+def test_precision_within_a_radius_counts_empty_queries_as_zero():
+    near, far = np.array([[1, 0, 1, 5], [0, 0, 0, 9]]), np.array([[0, 1, 1, 0], [0, 0, 0, 1]])
+    assert metrics.precision_within(near, far) == pytest.approx((2 / 4 + 0) / 2)
+    assert metrics.precision_within(near, far, radius=0) == pytest.approx((1 + 0) / 2)
+
+
+def test_f1_is_the_harmonic_mean():
+    curve = metrics.precision_recall(np.array([3, 1]), np.array([1, 3]))
+    np.testing.assert_allclose(curve.f1, [0.75, 2 * 0.5 / 1.5])
+
+
+def test_rankings_without_near_codes_are_refused():
+    nothing = np.zeros((2, 3), int)
+    for figure in (metrics.mean_average_precision, lambda *counts: metrics.recall_at(*counts, 5)):
+        with pytest.raises(ValueError, match="no query has a near code"):
+            figure(nothing, nothing + 1)
+    with pytest.raises(ValueError, match="k=0: give at least 1"):
+        metrics.precision_at(nothing, nothing + 1, 0)

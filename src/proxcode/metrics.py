@@ -21,6 +21,11 @@ class PrecisionRecall(NamedTuple):
     precision: NDArray[np.float64]
     recall: NDArray[np.float64]
 
+    @property
+    def f1(self) -> NDArray[np.float64]:
+        """Harmonic mean of the two, at each threshold; 0 where both are."""
+        return 2 * self.precision * self.recall / np.maximum(self.precision + self.recall, np.finfo(float).tiny)
+
 
 def precision_recall(near: Counts, far: Counts) -> PrecisionRecall:
     """Return the curve over the Hamming thresholds from the first that finds any pair.
@@ -85,23 +90,64 @@ def _histogram(cells: NDArray[Any], n_rows: int, n_columns: int) -> Counts:
     return np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
 
 
-def mean_average_precision(near: Counts, far: Counts) -> float:
-    """Return the mean over queries of average precision over the full ranking by Hamming distance.
+def mean_average_precision(near: Counts, far: Counts, k: int | None = None) -> float:
+    """Return the mean over queries of average precision over the ranking by Hamming distance, or its first k places.
 
     Codes at equal distance have no order: the expectation over all their orders is taken. In a group of n codes, r of
     them near, that starts after c codes with R near ones, position q = 1..n holds a near code with probability r / n,
-    and then expects R + 1 + (q - 1)(r - 1)/(n - 1) near ones up to itself. With the harmonic sum
-    S = 1/(c+1) + ... + 1/(c+n), the group adds r/n [(R + 1) S + (r - 1)/(n - 1) (n - (c + 1) S)].
+    and then expects R + 1 + (q - 1)(r - 1)/(n - 1) near ones up to itself. Of the first t positions of the group, with
+    the harmonic sum S = 1/(c+1) + ... + 1/(c+t), it adds r/n [(R + 1) S + (r - 1)/(n - 1) (t - (c + 1) S)].
 
-    Queries without any near code are left out.
+    With k, the sum is divided by the near codes that could be among k places. Queries without any near code are left
+    out.
     """
-    near, far = near[near.sum(axis=1) > 0], far[near.sum(axis=1) > 0]
-    if len(near) == 0:
-        raise ValueError("no query has a near code: mean average precision is not defined.")
+    near, far = _with_near(near, far)
     size = near + far
     before, near_before = np.cumsum(size, axis=1) - size, np.cumsum(near, axis=1) - near
+    taken = size if k is None else np.clip(k - before, 0, size)
     harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, size.sum(axis=1).max() + 1))])
-    sums = harmonic[before + size] - harmonic[before]
+    sums = harmonic[before + taken] - harmonic[before]
     slope = (near - 1) / np.maximum(size - 1, 1)
-    gain = near / np.maximum(size, 1) * ((near_before + 1) * sums + slope * (size - (before + 1) * sums))
-    return float((gain.sum(axis=1) / near.sum(axis=1)).mean())
+    gain = near / np.maximum(size, 1) * ((near_before + 1) * sums + slope * (taken - (before + 1) * sums))
+    total = near.sum(axis=1) if k is None else np.minimum(near.sum(axis=1), k)
+    return float((gain.sum(axis=1) / total).mean())
+
+
+def _with_near(near: Counts, far: Counts) -> tuple[Counts, Counts]:
+    """Leave out queries without any near code."""
+    has_near = near.sum(axis=1) > 0
+    if not has_near.any():
+        raise ValueError("no query has a near code: rankings cannot be judged.")
+    return near[has_near], far[has_near]
+
+
+def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
+    """Return the number of near codes expected among the first k, for each query."""
+    if k < 1:
+        raise ValueError(f"k={k}: give at least 1.")
+    size = near + far
+    taken = np.clip(k - (np.cumsum(size, axis=1) - size), 0, size)
+    return (near * (taken / np.maximum(size, 1))).sum(axis=1)
+
+
+def precision_at(near: Counts, far: Counts, k: int) -> float:
+    """Return the mean share of near codes among the first k, expected over the orders of codes at equal distance.
+
+    Examples
+    --------
+    >>> precision_at(near=np.array([[1, 1]]), far=np.array([[0, 1]]), k=2)  # one for sure, one with even chances
+    0.75
+    """
+    return float((_near_at(near, far, k) / k).mean())
+
+
+def recall_at(near: Counts, far: Counts, k: int) -> float:
+    """Return the mean share of a query's near codes that is among the first k; queries without any are left out."""
+    near, far = _with_near(near, far)
+    return float((_near_at(near, far, k) / near.sum(axis=1)).mean())
+
+
+def precision_within(near: Counts, far: Counts, radius: int = 2) -> float:
+    """Return the mean share of near codes among those within a Hamming radius; a query that finds none counts as 0."""
+    found_near, found = near[:, : radius + 1].sum(axis=1), (near + far)[:, : radius + 1].sum(axis=1)
+    return float((found_near / np.maximum(found, 1)).mean())
