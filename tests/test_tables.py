@@ -644,7 +644,7 @@ def test_bad_vectors(tmp_path, name, content, options, sentence):
 
 
 BAD_LABELS = [
-    ("gone.npy:a", None, r"there is no file .*gone.npy\."),
+    ("gone.npy:a", None, r"there is no file .*gone.npy: check"),
     ("y.doc:a", "a", "suffix '.doc'"),
     ("y.safetensors", brain_floats, "values that NumPy has no type for"),
     ("y.doc", "a", "suffix '.doc': use one of .npy"),

@@ -54,8 +54,8 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, MemoryError):
         reason = f" ({error})" if str(error) else ""
         return f"there is not enough memory{reason}: take fewer vectors, or a larger machine."
-    if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
-        return f"{error.name} is missing: pip install 'proxcode[{EXTRAS[error.name]}]'."
+    if isinstance(error, ModuleNotFoundError) and (package := str(error.name).partition(".")[0]) in EXTRAS:
+        return f"{package} is missing: pip install 'proxcode[{EXTRAS[package]}]'."
     if isinstance(error, OSError) and error.strerror is not None:
         named = f"{error.filename}: " if error.filename is not None else ""
         return f"{named}{error.strerror}: {_REMEDIES.get(error.errno or 0, 'choose another file or folder')}."
@@ -494,8 +494,8 @@ def reproduce(name: str | None, output: Path, quick: bool, as_json: bool) -> Non
         return
     if name not in EXPERIMENTS:
         raise click.ClickException(f"there is no experiment {name!r}: choose from {', '.join(EXPERIMENTS)}.")
-    _make_folder(output)
     _check_figure()
+    _make_folder(output)
     written = EXPERIMENTS[name](output, quick, sys.stderr.isatty())
     _print(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))
 
@@ -511,8 +511,8 @@ def demo(output: Path) -> None:
     """
     from proxcode.demo import TITLE, run_demo
 
-    _make_folder(output)
     _check_figure()
+    _make_folder(output)
     click.echo("Codes of handwritten digits: 1,000 to learn from, 797 new ones to measure on.\n")
     evaluation = run_demo(verbose=sys.stderr.isatty())
     _draw(evaluation, TITLE, output / "digits.png")
