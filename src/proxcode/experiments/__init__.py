@@ -10,13 +10,47 @@ from pathlib import Path
 Experiment = Callable[[Path, bool, bool], list[Path]]
 
 
+def _table(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+    """Area under the precision-recall curve of all methods on CIFAR-10, beside the paper's numbers (Table 1)."""
+    from proxcode.experiments.table import run
+
+    return run(output, quick, verbose)
+
+
+def _curves(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+    """Precision-recall curves of 50-bit codes by radius and by class, all methods."""
+    from proxcode.experiments.curves import run
+
+    return run(output, quick, verbose)
+
+
+def _illustrations(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+    """Points in the plane: the first four bits, Hamming against Euclidean distance, near and far pairs."""
+    from proxcode.experiments.illustrations import run
+
+    return run(output, quick, verbose)
+
+
 def _initial_guess(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Show that the initial guess hardly matters, and that bit update beats vector update."""
+    """Loss by code length for four initial guesses and two updates: the guess hardly matters."""
     from proxcode.experiments.initial_guess import run
 
     return run(output, quick, verbose)
 
 
-EXPERIMENTS: dict[str, Experiment] = {"initial-guess": _initial_guess}
+def _timing(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+    """Time to learn and to encode, all methods at equal settings."""
+    from proxcode.experiments.timing import run
+
+    return run(output, quick, verbose)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "table1": _table,
+    "precision-recall": _curves,
+    "illustrations": _illustrations,
+    "initial-guess": _initial_guess,
+    "timing": _timing,
+}
 
 __all__ = ["EXPERIMENTS", "Experiment"]

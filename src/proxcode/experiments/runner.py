@@ -1,0 +1,167 @@
+"""Run methods under protocols, cell by cell; what is finished is not run again.
+
+A cell is one method under one protocol with one seed, at some code lengths. Its results are one JSON file, written
+whole when it is done: a run that is killed loses the cell it was in, at most. Beside the figures it holds the
+histograms of near and far pairs, which curves are drawn from, and what all depends on: sizes, seed, versions, machine.
+"""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from proxcode._files import replacing
+from proxcode.experiments.methods import METHODS, Method
+from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
+from proxcode.metrics import (
+    Counts,
+    area_under_curve,
+    mean_average_precision,
+    precision_at,
+    precision_recall,
+    precision_within,
+)
+from proxcode.model_file import versions
+from proxcode.tables import write_table
+
+PRECISION_AT = 100
+
+
+class Cell(NamedTuple):
+    """What is run at a time."""
+
+    protocol: str
+    method: str
+    seed: int
+    bits: tuple[int, ...]
+
+    def path(self, folder: Path) -> Path:
+        """Return where its results are."""
+        return folder / self.protocol.replace(" ", "_") / f"{self.method}-seed{self.seed}.json"
+
+
+Row = dict[str, Any]
+
+
+def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbose: bool = False) -> list[Row]:
+    """Run what is not there yet; return a row for each cell and length.
+
+    Parameters
+    ----------
+    cells : Cells
+    folder : Path
+        Results are kept in it, apart for quick runs.
+    quick : bool, default=False
+        Take few points.
+    verbose : bool, default=False
+        Show progress.
+    """
+    folder = folder / ("quick" if quick else "cells")
+    cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))  # so that they share a split
+    current, split, rows = None, None, []
+    for cell in tqdm(cells, unit="cell", disable=not verbose):
+        done = _read(cell.path(folder))
+        missing = [n_bits for n_bits in cell.bits if str(n_bits) not in done.get("lengths", {})]
+        if missing:
+            if (cell.protocol, cell.seed) != current:
+                current, split = (cell.protocol, cell.seed), _split(cell, folder, quick)
+            assert split is not None
+            done = _run(cell, missing, split, done)
+            _write(cell.path(folder), done)
+        rows += _rows(cell, done)
+    return rows
+
+
+def write_rows(path: Path, rows: list[Row]) -> None:
+    """Write rows as a table; a split's rows and all settings are in the files of the cells."""
+    write_table(path, {name: np.array([row[name] for row in rows]) for name in rows[0]})
+
+
+def _split(cell: Cell, folder: Path, quick: bool) -> Split:
+    """Draw the split, and save the rows that it is made of."""
+    protocol = PROTOCOLS[cell.protocol]
+    split = protocol.split(cell.seed, QUICK if quick else protocol.size)
+    path = cell.path(folder).with_name(f"split-seed{cell.seed}.npz")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **split.rows)
+    return split
+
+
+def _run(cell: Cell, bits: list[int], split: Split, done: dict[str, Any]) -> dict[str, Any]:
+    method = METHODS[cell.method]
+    lengths = dict(done.get("lengths", {}))
+    for group in method.fits(bits):
+        lengths |= _run_group(method, group, split, cell.seed)
+    n_train, d = split.train.shape
+    sizes = {"n_train": n_train, "n_test": len(split.test), "d": d}
+    machine = {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system()}
+    about = {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed, **sizes}
+    return {**about, "versions": versions(), "machine": machine, "lengths": lengths}
+
+
+def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dict[str, Any]:
+    """Return the figures of each length that one fit serves, or why there are none."""
+    if not method.can(split):
+        return {str(n_bits): {"left_out": "needs labels"} for n_bits in group}
+    model = method.make(max(group), seed, split.proximity)
+    start = time.perf_counter()
+    try:
+        model.fit(split.train, split.labels)
+    except ValueError as error:  # such as more bits than dimensions
+        if len(group) > 1:
+            return _run_group(method, group[:-1], split, seed) | _run_group(method, group[-1:], split, seed)
+        return {str(group[0]): {"left_out": str(error)}}
+    fitted = time.perf_counter()
+    codes = split.encode(model)
+    seconds = {"fit_bits": max(group), "fit_seconds": fitted - start, "encode_seconds": time.perf_counter() - fitted}
+    return {
+        str(n_bits): {**_figures(*split.counts(*(code[:, :n_bits] for code in codes)), n_bits), **seconds}
+        for n_bits in group
+    }
+
+
+def _figures(near: Counts, far: Counts, n_bits: int) -> dict[str, Any]:
+    total_near, total_far = near.sum(axis=0)[: n_bits + 1], far.sum(axis=0)[: n_bits + 1]
+    return {
+        "auc": area_under_curve(precision_recall(total_near, total_far)),
+        "map": mean_average_precision(near, far),
+        f"precision_at_{PRECISION_AT}": precision_at(near, far, PRECISION_AT),
+        "precision_within_2": precision_within(near, far, 2),
+        "near": total_near.tolist(),
+        "far": total_far.tolist(),
+    }
+
+
+def _rows(cell: Cell, done: dict[str, Any]) -> list[Row]:
+    """Return what was measured as rows of numbers; lengths left out are not among them."""
+    about = {name: done[name] for name in ("protocol", "method", "seed", "n_train", "n_test", "d")}
+    figures = {n_bits: done["lengths"][str(n_bits)] for n_bits in cell.bits}
+    return [
+        {**about, "bits": n_bits, **{name: value for name, value in found.items() if name not in ("near", "far")}}
+        for n_bits, found in figures.items()
+        if "left_out" not in found
+    ]
+
+
+def histograms(cell: Cell, folder: Path, *, quick: bool = False) -> dict[int, tuple[Counts, Counts]]:
+    """Return near and far pairs by Hamming distance, for each length of a finished cell."""
+    lengths = _read(cell.path(folder / ("quick" if quick else "cells"))).get("lengths", {})
+    found = {n_bits: lengths.get(str(n_bits), {}) for n_bits in cell.bits}
+    return {n_bits: (np.array(of["near"]), np.array(of["far"])) for n_bits, of in found.items() if "near" in of}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def _write(path: Path, record: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(record))

@@ -1,0 +1,120 @@
+"""The runner of experiments: cells, splits, what is kept and what is run again."""
+
+import json
+
+import numpy as np
+import pytest
+
+from proxcode.experiments import EXPERIMENTS
+from proxcode.experiments import runner as runner_module
+from proxcode.experiments.methods import METHODS
+from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
+from proxcode.experiments.runner import Cell, histograms, run_cells
+from proxcode.experiments.table import BITS, PAPER, markdown, summary
+from proxcode.hamming import distances, pack
+from proxcode.metrics import area_under_curve, precision_recall
+
+CELL = Cell("labels digits", "LSH", 0, (8, 16))
+
+
+def test_rows_are_what_the_method_gives_on_the_split(tmp_path):
+    rows = run_cells([CELL], tmp_path, quick=True)
+    split = labels_split("digits", 0, QUICK)
+    model = METHODS["LSH"].make(16, 0, None).fit(split.train)
+    codes = pack(model.transform(split.test))
+    pairs = np.triu_indices(len(codes), k=1)
+    near = (split.test_labels[:, None] == split.test_labels)[pairs]
+    by_distance = distances(codes, codes)[pairs]
+    counts = [np.bincount(by_distance[of], minlength=17) for of in (near, ~near)]
+    assert [row["bits"] for row in rows] == [8, 16]
+    assert rows[1]["auc"] == pytest.approx(area_under_curve(precision_recall(*counts)))
+    kept_near, kept_far = histograms(CELL, tmp_path, quick=True)[16]
+    np.testing.assert_array_equal(kept_near, 2 * counts[0])  # each pair from both ends
+    np.testing.assert_array_equal(kept_far, 2 * counts[1])
+
+
+def test_a_finished_cell_is_not_run_again_but_new_lengths_are(tmp_path, monkeypatch):
+    first = run_cells([CELL], tmp_path, quick=True)
+    groups = []
+    original = runner_module._run_group
+    monkeypatch.setattr(runner_module, "_run_group", lambda *a: groups.append(a[1]) or original(*a))
+    assert run_cells([CELL], tmp_path, quick=True) == first
+    assert groups == []
+    longer = run_cells([CELL._replace(bits=(8, 16, 24))], tmp_path, quick=True)
+    assert groups == [[24]]
+    assert longer[:2] == first
+
+
+def test_a_killed_run_loses_only_the_cell_it_was_in(tmp_path, monkeypatch):
+    original = runner_module._run
+
+    def run_until_itq(cell, *arguments):
+        if cell.method == "ITQ":
+            raise KeyboardInterrupt
+        return original(cell, *arguments)
+
+    monkeypatch.setattr(runner_module, "_run", run_until_itq)
+    with pytest.raises(KeyboardInterrupt):
+        run_cells([CELL, CELL._replace(method="ITQ")], tmp_path, quick=True)
+    files = sorted(path.name for path in (tmp_path / "quick" / "labels_digits").iterdir())
+    assert files == ["LSH-seed0.json", "split-seed0.npz"]
+
+
+def test_a_cell_tells_what_it_depends_on(tmp_path):
+    run_cells([CELL], tmp_path, quick=True)
+    record = json.loads(CELL.path(tmp_path / "quick").read_text())
+    assert record["seed"] == 0
+    assert {"proxcode", "numpy", "python"} <= set(record["versions"])
+    assert record["machine"]["cores"] >= 1
+    rows = np.load(CELL.path(tmp_path / "quick").with_name("split-seed0.npz"))
+    assert len(rows["test"]) == QUICK.n_test
+    assert len(np.intersect1d(rows["train"], rows["test"])) == 0
+
+
+def test_lengths_a_method_cannot_give_are_left_out_with_a_reason(tmp_path):
+    cell = Cell("labels digits", "ITQ", 0, (8, 100))
+    assert [row["bits"] for row in run_cells([cell], tmp_path, quick=True)] == [8]
+    lengths = json.loads(cell.path(tmp_path / "quick").read_text())["lengths"]
+    assert "100" in lengths["100"]["left_out"]
+
+
+def test_supervised_methods_are_left_out_without_labels(tmp_path):
+    split = radius_split("digits", 0, Size(300, 50), mean_neighbors=20)
+    assert not METHODS["Hadamard"].can(split)
+    assert METHODS["PPC"].can(split)
+    near, far = split.counts(*split.encode(METHODS["LSH"].make(16, 0, None).fit(split.train)))
+    euclidean = np.linalg.norm(split.test[:, None] - split.train[None], axis=2)
+    np.testing.assert_array_equal(near.sum(axis=1), (euclidean <= split.proximity.radius_).sum(axis=1))
+    assert (near + far).sum() == 50 * 300
+
+
+def test_unseen_classes_are_not_seen():
+    split = unseen_split("digits", 0, Size(None, 400), n_seen=7)
+    assert len(np.unique(split.labels)) == 7
+    assert len(np.unique(split.test_labels)) == 3
+    assert not set(split.labels) & set(split.test_labels)
+
+
+def test_the_table_has_the_papers_numbers_beside_ours():
+    rows = [
+        {"method": name, "bits": b, "auc": 0.1 * seed} for name in ("PPC", "LSH") for b in BITS for seed in (1, 2, 3)
+    ]
+    table = summary(rows, ["PPC", "LSH", "SDH"], BITS, PAPER)
+    assert len(table) == 3 * len(BITS)
+    text = markdown(table, BITS)
+    assert "| PPC | 0.200 ± 0.100 |" in text
+    assert "| PPC, the paper's | 0.284 | 0.312 | 0.309 | 0.329 | 0.343 | 0.352 | 0.354 | 0.356 |" in text
+    assert "| SDH, the paper's | 0.249" in text
+    assert "LSH, the paper's" not in text
+
+
+@pytest.mark.parametrize("name", ["precision-recall", "illustrations", "timing"])
+def test_pictures_are_drawn_in_the_quick_form(name, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    few = {key: METHODS[key] for key in ("PPC", "LSH", "ITQ", "Hadamard")}
+    for module in ("curves", "timing"):
+        monkeypatch.setattr(f"proxcode.experiments.{module}.METHODS", few)
+    written = EXPERIMENTS[name](tmp_path, True, False)
+    for path in written:
+        assert path.stat().st_size > 0
+        assert path.suffix != ".png" or path.read_bytes().startswith(b"\x89PNG")
