@@ -137,7 +137,8 @@ def scan_nearest(planes, queries, start, stop, out_distance, out_position):
     n_queries, k = out_distance.shape
     n_distances = 8 * planes.shape[0] + 1
     part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
-    distance, position = np.empty((n_queries, 2 * k + CHUNK), np.int32), np.empty((n_queries, 2 * k + CHUNK), np.int64)
+    room = min(2 * k + CHUNK, stop - start)
+    distance, position = np.empty((n_queries, room), np.int32), np.empty((n_queries, room), np.int64)
     counts = np.zeros((n_queries, n_distances), np.int64)
     size, below = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.int64)
     limit = np.full(n_queries, n_distances)
@@ -170,7 +171,8 @@ def doubled(values):
 def scan_within(planes, queries, radius, start, stop):
     """Find the codes start to stop - 1 at most `radius` away from each query.
 
-    Returns where each query's results end, then all distances and positions, nearest first.
+    Returns where each query's results end, then all distances and positions, nearest first. Queries are few: their
+    number times that of distances fits 32 bits.
     """
     n_queries, n_distances = len(queries), 8 * planes.shape[0] + 1
     part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
@@ -187,10 +189,12 @@ def scan_within(planes, queries, radius, start, stop):
                 if size + CHUNK > key.size:
                     key, position = doubled(key), doubled(position)
                 for j in range(np.uint64(chunk), np.uint64(end)):  # without a branch that would be mispredicted
-                    key[size], position[size] = q * n_distances + values[j], block + j
+                    key[size], position[size] = q * n_distances + values[j], block + np.int64(j)
                     size += values[j] <= radius
     counts = np.zeros(n_queries * n_distances, np.int64)
     out_key, out_position = np.empty(size, np.int32), np.empty(size, np.int64)
     _sort_by_distance(key, position, size, counts, out_key, out_position)
     ends = counts[n_distances - 1 :: n_distances].copy()  # sorting leaves the end of each distance there
-    return ends, out_key % n_distances, out_position
+    for i in range(size):
+        out_key[i] %= n_distances
+    return ends, out_key, out_position

@@ -13,6 +13,7 @@ Costs are counted, not timed. Whichever way is taken, the results are the same.
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from threading import Lock
 from typing import NamedTuple, TypeVar
 
 import joblib
@@ -20,13 +21,13 @@ import numpy as np
 
 from proxcode.hamming import Codes
 from proxcode.search._scan_kernels import scan_nearest, scan_within
-from proxcode.search.multi_index import FILL_COST, PLANE_COST, MultiIndex, cut_into_chunks, expected_cost
+from proxcode.search.multi_index import FILL_COST, PLANE_COST, MultiIndex, cut_into_chunks, expected_costs
 from proxcode.search.results import Found
 
 GROUP = 16  # queries compared with a block of codes while it is in the processor's cache
 SMALL = 2_000_000  # bytes compared, below which threads cost more than they save
 MIN_CODES = 65_536  # from which on tables are thought of
-OBSERVED, EVERY = 8, 1e7  # queries from which costs are estimated, each time that searches have cost so much
+OBSERVED, EVERY = 8, 2e6  # queries from which costs are estimated, each time that a plane has cost so much
 TRIAL = 16  # queries of a call that try the tables before the rest follow the majority
 STALE = 8  # tables are built anew when one code in so many is not in them
 
@@ -41,9 +42,19 @@ class Stock(NamedTuple):
     n_codes: int
 
     @property
+    def max_distance(self) -> int:
+        """A radius within which all codes are: their whole bytes."""
+        return 8 * len(self.planes)
+
+    @property
     def scan_cost(self) -> float:
         """What comparing a query with all codes costs."""
         return PLANE_COST * len(self.planes) * self.n_codes
+
+    @property
+    def budget(self) -> float:
+        """What tables may spend on a query before it is scanned."""
+        return self.scan_cost / 2
 
     @property
     def table_cost(self) -> float:
@@ -53,6 +64,9 @@ class Stock(NamedTuple):
 
 class ExactSearch:
     """Finds codes; remembers tables and what searches have cost.
+
+    Each stock that it is given holds the codes of the one before, and maybe more after them. Threads may share it: one
+    that comes while another builds tables waits for them.
 
     Parameters
     ----------
@@ -65,18 +79,16 @@ class ExactSearch:
     def __init__(self, n_threads: int | None, tables: bool | None) -> None:
         self.n_threads = joblib.cpu_count() if n_threads is None else n_threads
         self.tables = tables
-        self.forget()
-
-    def forget(self) -> None:
-        """Drop the tables: the codes have changed."""
         self.multi_index: MultiIndex | None = None
         self._spent = self._saved = 0.0
+        self._building = Lock()
 
     def find(self, stock: Stock, queries: Codes, k: int, radius: int) -> list[Found]:
         """Find, for each query, at most k codes, the nearest, at most `radius` away."""
-        k, radius = min(k, stock.n_codes), min(radius, 8 * len(stock.planes))
+        k, radius = min(k, stock.n_codes), min(radius, stock.max_distance)
         if k == 0 or len(queries) == 0:
             return [Found(np.empty(0, np.int32), np.empty(0, np.int64)) for _ in queries]
+        queries = np.require(queries, requirements=["C", "W"])  # kernels would be compiled again for any other
         tables = self._tables_for(stock)
         if tables is None:
             found = self._scan(stock, queries, 0, k, radius)
@@ -90,14 +102,17 @@ class ExactSearch:
 
     def _tables_for(self, stock: Stock) -> MultiIndex | None:
         """Return tables of most codes where they are asked for or have paid."""
-        tables = self.multi_index
-        if tables is None:
-            is_due = self.tables if self.tables is not None else self._saved > stock.table_cost
-        else:
-            is_due = stock.n_codes - tables.n_codes > stock.n_codes // STALE
-        if is_due:
-            self.forget()
-            tables = self.multi_index = MultiIndex(stock.planes, stock.n_codes)
+        with self._building:
+            if self.multi_index is None:
+                is_due = self.tables if self.tables is not None else self._saved > stock.table_cost
+            else:
+                is_due = stock.n_codes - self.multi_index.n_codes > stock.n_codes // STALE
+            if is_due:
+                self.multi_index, self._saved = None, 0.0  # the memory is free for the new tables
+                self.multi_index = MultiIndex(stock.planes, stock.n_codes)
+            tables = self.multi_index
+        if tables is not None and tables.n_codes > stock.n_codes:  # of codes added after this search began
+            return None
         return tables
 
     def _observe(self, stock: Stock, queries: Codes, found: list[Found], k: int, radius: int) -> None:
@@ -105,19 +120,20 @@ class ExactSearch:
         if self.tables is not None or stock.n_codes < MIN_CODES:
             return
         self._spent += len(queries) * stock.scan_cost
-        if self._spent < EVERY:
+        if self._spent < EVERY * len(stock.planes):
             return
         some = np.unique(np.linspace(0, len(queries) - 1, OBSERVED).astype(np.int64))
         reach = [found[query].distance[-1] if len(found[query].distance) == k else radius for query in some]
-        cost = expected_cost(stock.planes, stock.n_codes, queries[some], np.array(reach, dtype=np.int64))
-        self._saved += self._spent * max(0.0, 1 - cost / stock.scan_cost)
+        costs = expected_costs(stock.planes, stock.n_codes, queries[some], np.array(reach, dtype=np.int64))
+        costs[costs > stock.budget] = stock.budget + stock.scan_cost  # given up, then scanned
+        self._saved = max(0.0, self._saved + self._spent * (1 - costs.mean() / stock.scan_cost))
         self._spent = 0.0
 
     def _find_in(self, tables: MultiIndex, planes: Codes, queries: Codes, k: int, radius: int) -> list[Found]:
         stock = Stock(planes, tables.n_codes)
 
         def ask(group: Codes) -> list[Found | None]:
-            return tables.find(planes, group, k, radius, stock.scan_cost / 2)
+            return tables.find(planes, group, k, radius, stock.budget)
 
         found = ask(queries[:TRIAL])
         rest = queries[TRIAL:]
@@ -155,7 +171,7 @@ class ExactSearch:
 
 
 def _scan_part(planes: Codes, queries: Codes, start: int, stop: int, k: int, radius: int) -> list[Found]:
-    if radius < 8 * len(planes):
+    if radius < 8 * len(planes):  # the k nearest are searched for without a radius
         ends, distance, position = scan_within(planes, queries, radius, start, stop)
         lists = np.split(distance, ends[:-1]), np.split(position, ends[:-1])
         return [Found(distance[:k], position[:k]) for distance, position in zip(*lists, strict=True)]

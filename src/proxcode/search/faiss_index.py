@@ -53,8 +53,7 @@ class IVF(Engine):
         n_lists = self.n_lists or max(1, min(int(4 * len(codes) ** 0.5), len(codes) // 39))
         if n_lists > len(codes):
             raise ValueError(f"n_lists={n_lists} is more than the {len(codes)} codes: give fewer.")
-        self._quantizer = faiss.IndexBinaryFlat(8 * codes.shape[1])  # FAISS does not keep it alive
-        index = faiss.IndexBinaryIVF(self._quantizer, 8 * codes.shape[1], n_lists)
+        index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(8 * codes.shape[1]), 8 * codes.shape[1], n_lists)
         index.cp.min_points_per_centroid = 1
         index.train(codes)
         index.nprobe = min(self.n_probe, n_lists)
@@ -106,10 +105,10 @@ class MultiHash(Engine):
     def build(self, faiss: Any, codes: Codes) -> Any:
         """Return the index."""
         n_bits = 8 * codes.shape[1]
-        n_tables = self.n_tables or n_bits // self.key_bits
-        if not 0 < n_tables * self.key_bits <= n_bits:
+        n_tables = self.n_tables or max(1, n_bits // self.key_bits)
+        if n_tables * self.key_bits > n_bits:
             raise ValueError(
-                f"{n_tables} tables of {self.key_bits} bits do not fit codes of {n_bits} bits: give fewer."
+                f"n_tables={n_tables} of key_bits={self.key_bits} do not fit codes of {n_bits} bits: give fewer."
             )
         index = faiss.IndexBinaryMultiHash(n_bits, n_tables, self.key_bits)
         index.nflip = self.n_flips

@@ -5,7 +5,7 @@ distance the one added first comes first.
 """
 
 import os
-from typing import Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,8 +23,31 @@ GROWTH = 16  # one part in so many is kept free for codes to come
 Number = TypeVar("Number", np.uint8, np.int64)
 
 
+class Contents(NamedTuple):
+    """What an index holds, replaced as a whole: a search keeps to what it began with, whatever happens meanwhile.
+
+    Attributes
+    ----------
+    stock : Stock
+    ids : ndarray of int64 or None
+        One for each code, and room for more; None where they are 0, 1, 2, ...
+    engine : ExactSearch
+        That of this stock and of what is added to it; after a removal there is another.
+    """
+
+    stock: Stock
+    ids: NDArray[np.int64] | None
+    engine: ExactSearch
+
+    def ids_at(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the ids of codes found."""
+        return position if self.ids is None else self.ids[position]
+
+
 class HammingIndex:
     """Exact search among codes by Hamming distance.
+
+    Several threads may search at once, also while one adds or removes.
 
     Parameters
     ----------
@@ -33,9 +56,9 @@ class HammingIndex:
     n_threads : int, default=None
         None is all cores.
     tables : bool, default=None
-        Whether tables for multi-index hashing may be built: 4 to 6 times the memory of the codes, for searches of close
-        neighbours among millions of codes that are 10 to 300 times faster. None builds them by itself once they pay,
-        True before the first search, False never. The results are the same.
+        Whether tables for multi-index hashing may be built: 4 to 11 times the memory of the codes, for searches of
+        close neighbours among millions of codes that are 10 to 300 times faster. None builds them by itself once they
+        pay, True before the first search, False never. The results are the same.
 
     Examples
     --------
@@ -53,13 +76,25 @@ class HammingIndex:
         self.n_bits = check_whole("n_bits", n_bits, 1, MAX_BITS)
         self.n_threads = None if n_threads is None else check_whole("n_threads", n_threads, 1)
         self.tables = tables
-        self._planes: Codes = np.empty((-(-self.n_bits // 8), 0), np.uint8)
-        self._n = 0
-        self._ids: NDArray[np.int64] | None = None  # None where they are 0, 1, 2, ...
-        self._engine = ExactSearch(self.n_threads, tables)
+        self._fill(np.empty((-(-self.n_bits // 8), 0), np.uint8), None)
+
+    def _fill(self, planes: Codes, ids: NDArray[np.int64] | None) -> None:
+        """Hold these codes and no others."""
+        engine = ExactSearch(self.n_threads, self.tables)
+        self._contents = Contents(Stock(planes, planes.shape[1]), ids, engine)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what copies and pickles hold: no tables, and no room that two copies would both write to."""
+        (planes, n), ids, _ = self._contents
+        state = {"n_bits": self.n_bits, "n_threads": self.n_threads, "tables": self.tables}
+        return {**state, "planes": np.ascontiguousarray(planes[:, :n]), "ids": None if ids is None else ids[:n]}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.n_bits, self.n_threads, self.tables = state["n_bits"], state["n_threads"], state["tables"]
+        self._fill(state["planes"], state["ids"])
 
     def __len__(self) -> int:
-        return self._n
+        return self._contents.stock.n_codes
 
     def __repr__(self) -> str:
         return f"HammingIndex(n_bits={self.n_bits}), {len(self):,} codes"
@@ -67,17 +102,20 @@ class HammingIndex:
     @property
     def ids(self) -> NDArray[np.int64]:
         """The ids of the codes, in the order in which they were added."""
-        return np.arange(self._n) if self._ids is None else self._ids[: self._n].copy()
+        stock, ids, _ = self._contents
+        return np.arange(stock.n_codes) if ids is None else ids[: stock.n_codes].copy()
 
     @property
     def codes(self) -> Codes:
         """The codes, packed, in the same order."""
-        return np.ascontiguousarray(self._planes[:, : self._n].T)
+        planes, n = self._contents.stock
+        return np.array(planes[:, :n].T, order="C")
 
     @property
     def nbytes(self) -> int:
         """Memory of codes, ids and tables."""
-        parts = (self._planes, self._ids, self._engine.multi_index)
+        stock, ids, engine = self._contents
+        parts = (stock.planes, ids, engine.multi_index)
         return sum(part.nbytes for part in parts if part is not None)
 
     def add(self, codes: ArrayLike, ids: ArrayLike | None = None) -> Self:
@@ -90,24 +128,25 @@ class HammingIndex:
             Your own numbers, each once. None goes on from the largest so far, from 0 in an empty index.
         """
         codes = check_index_codes(codes, self.n_bits)
-        own_ids = self._new_ids(len(codes), ids)
-        total = self._n + len(codes)
+        new_ids = self._new_ids(len(codes), ids)
+        (planes, n), own_ids, engine = self._contents
+        total = n + len(codes)
         if total > np.iinfo(np.uint32).max:
             raise ValueError(f"{total:,} codes are more than an index holds, {np.iinfo(np.uint32).max:,}: use several.")
-        if own_ids is not None:
-            self._ids = _grown(self.ids if self._ids is None else self._ids, self._n, total)
-            self._ids[self._n : total] = own_ids
-        self._planes = _grown(self._planes, self._n, total)
-        self._planes[:, self._n : total] = codes.T
-        self._n = total
+        if new_ids is not None:
+            own_ids = _grown(np.arange(n) if own_ids is None else own_ids, n, total)
+            own_ids[n:total] = new_ids
+        planes = _grown(planes, n, total)
+        planes[:, n:total] = codes.T
+        self._contents = Contents(Stock(planes, total), own_ids, engine)
         return self
 
     def _new_ids(self, n: int, ids: ArrayLike | None) -> NDArray[np.int64] | None:
         """Return the ids of n codes to come, None where they go on as 0, 1, 2, ..."""
         if ids is None:
-            if self._ids is None or self._n == 0:
-                return None if self._ids is None else np.arange(n)
-            start = int(self._ids[: self._n].max()) + 1
+            if self._contents.ids is None:
+                return None
+            start = int(self._contents.ids[: len(self)].max()) + 1 if len(self) else 0
             if start + n - 1 > np.iinfo(np.int64).max:
                 raise ValueError(f"ids cannot go on from {start - 1}, the largest number there is: give ids.")
             return np.arange(start, start + n)
@@ -123,9 +162,9 @@ class HammingIndex:
 
     def _positions(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return where ids are, -1 for those that are not."""
-        if self._ids is None:
-            return np.where((ids >= 0) & (ids < self._n), ids, -1)
-        present = self._ids[: self._n]
+        if self._contents.ids is None:
+            return np.where((ids >= 0) & (ids < len(self)), ids, -1)
+        present = self._contents.ids[: len(self)]
         where = np.flatnonzero(np.isin(present, ids))
         order = where[np.argsort(present[where])]
         if len(order) == 0:
@@ -145,13 +184,12 @@ class HammingIndex:
         positions = self._positions(gone)
         if (unknown := positions < 0).any():
             raise ValueError(f"id {gone[unknown][0]} is not in the index: nothing was removed.")
-        stays = np.ones(self._n, bool)
+        if len(gone) == 0:
+            return self
+        stays = np.ones(len(self), bool)
         stays[positions] = False
         kept = np.flatnonzero(stays)
-        self._ids = self.ids[kept]
-        self._planes = np.ascontiguousarray(self._planes[:, kept])
-        self._n = len(kept)
-        self._engine.forget()
+        self._fill(np.ascontiguousarray(self._contents.stock.planes[:, kept]), self.ids[kept])
         return self
 
     def search(
@@ -176,14 +214,16 @@ class HammingIndex:
         queries, k = check_index_codes(codes, self.n_bits), check_whole("k", k, 1)
         if not 1 <= oversample < np.inf:
             raise ValueError(f"oversample={oversample}: give a number of at least 1.")
-        n_taken = min(self._n, k if rescore is None else int(np.ceil(k * oversample)))
-        found = self._engine.find(Stock(self._planes, self._n), queries, n_taken, self.n_bits)
+        contents = self._contents
+        stock = contents.stock
+        n_taken = min(stock.n_codes, k if rescore is None else int(np.ceil(k * oversample)))
+        found = contents.engine.find(stock, queries, n_taken, stock.max_distance)
         distance = np.array([of_query.distance for of_query in found], np.int32).reshape(len(queries), n_taken)
         position = np.array([of_query.position for of_query in found], np.int64).reshape(len(queries), n_taken)
-        neighbors = Neighbors(distance, self._ids_at(position))
+        neighbors = Neighbors(distance, contents.ids_at(position))
         if rescore is None:
             return neighbors
-        scored = rescore.distances(queries, self._planes, position, neighbors.neighbor)
+        scored = rescore.distances(queries, stock.planes, position, neighbors.neighbor)
         order = np.argsort(scored, axis=1, kind="stable")[:, :k]
         return Neighbors(*(np.take_along_axis(array, order, axis=1) for array in (scored, neighbors.neighbor)))
 
@@ -197,20 +237,17 @@ class HammingIndex:
             For the codes of a model: its `radius_`.
         """
         queries, radius = check_index_codes(codes, self.n_bits), check_whole("radius", radius, 0)
-        found = self._engine.find(Stock(self._planes, self._n), queries, self._n, radius)
+        contents = self._contents
+        found = contents.engine.find(contents.stock, queries, contents.stock.n_codes, radius)
         offsets = np.cumsum([0, *(len(of_query.position) for of_query in found)])
         position = np.concatenate([np.empty(0, np.int64), *(of_query.position for of_query in found)])
         distance = np.concatenate([np.empty(0, np.int32), *(of_query.distance for of_query in found)])
-        return Neighborhoods(offsets, distance, self._ids_at(position))
-
-    def _ids_at(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
-        return position if self._ids is None else self._ids[position]
+        return Neighborhoods(offsets, distance, contents.ids_at(position))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a file, whole or not at all; tables are not written."""
-        tensors: Tensors = {"planes": np.ascontiguousarray(self._planes[:, : self._n])}
-        if self._ids is not None:
-            tensors["ids"] = self._ids[: self._n]
+        state = self.__getstate__()
+        tensors: Tensors = {name: state[name] for name in ("planes", "ids") if state[name] is not None}
         write_file(path, "index", {"n_bits": self.n_bits}, tensors)
 
     @classmethod
@@ -234,9 +271,10 @@ class HammingIndex:
         content, tensors = read_file(path, "index", mapped=mapped)
         index = cls(content["n_bits"], n_threads=n_threads, tables=tables)
         planes, ids = tensors.get("planes", np.empty(0)), tensors.get("ids")
-        if planes.shape[:-1] != (len(index._planes),) or (ids is not None and ids.shape != planes.shape[1:]):
+        n_bytes = len(index._contents.stock.planes)
+        if planes.shape[:-1] != (n_bytes,) or (ids is not None and ids.shape != planes.shape[1:]):
             raise ValueError(f"{path} does not hold codes of {index.n_bits} bits with an id each: make it again.")
-        index._planes, index._n, index._ids = planes, planes.shape[1], ids
+        index._fill(planes, ids)
         return index
 
 

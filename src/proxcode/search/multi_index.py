@@ -61,8 +61,16 @@ def cut_into_chunks(n_bytes: int, n_codes: int) -> Chunks:
     return Chunks(low, high - low, masks, first, np.minimum(first + FILTER_BYTES, n_bytes))
 
 
-def expected_cost(planes: Planes, n_codes: int, queries: Planes, reach: NDArray[np.int64]) -> float:
-    """Estimate what the queries would cost on average with tables, from some of the codes.
+def keys_of(planes: Planes, n_codes: int, chunks: Chunks) -> NDArray[np.uint32]:
+    """Return the value of each chunk of the first codes, shape (m, n_codes)."""
+    keys = np.empty((len(chunks.low), n_codes), np.uint32)
+    for low, n_key_bits, out in zip(chunks.low, chunks.n_key_bits, keys, strict=True):
+        bucket_keys(planes, low, n_key_bits, n_codes, out)
+    return keys
+
+
+def expected_costs(planes: Planes, n_codes: int, queries: Planes, reach: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Estimate what each query would cost with tables, from some of the codes.
 
     Parameters
     ----------
@@ -72,19 +80,18 @@ def expected_cost(planes: Planes, n_codes: int, queries: Planes, reach: NDArray[
     reach : ndarray of shape (n_queries,)
         Distance up to which each has to look: the radius, or how far its k-th neighbour is.
     """
-    low, n_key_bits, *_ = cut_into_chunks(len(planes), n_codes)
+    chunks = cut_into_chunks(len(planes), n_codes)
     rows = np.linspace(0, n_codes - 1, SAMPLE).astype(np.int64)
-    bits = np.unpackbits(planes[:, rows], axis=0, bitorder="little")
-    query_bits = np.unpackbits(queries, axis=1, bitorder="little")
-    m, cost = len(low), np.zeros(len(queries))
-    for chunk, (start, length) in enumerate(zip(low, n_key_bits, strict=True)):
-        inside = slice(start, start + length)
-        differing = (query_bits[:, inside, None] != bits[None, inside]).sum(axis=1)
+    keys = keys_of(np.ascontiguousarray(planes[:, rows]), SAMPLE, chunks)
+    query_keys = keys_of(np.ascontiguousarray(queries.T), len(queries), chunks)
+    m, costs = len(keys), np.zeros(len(queries))
+    for chunk, length in enumerate(chunks.n_key_bits.tolist()):
+        differing = np.bitwise_count(query_keys[chunk, :, None] ^ keys[chunk])
         furthest = (reach - chunk) // m  # distance in this chunk at the last of its levels, -1 for none
-        n_buckets = np.cumsum([math.comb(int(length), distance) for distance in range(int(length) + 1)])
-        probes = np.where(furthest < 0, 0, n_buckets[np.clip(furthest, 0, int(length))])
-        cost += PROBE_COST * probes + n_codes * (differing <= furthest[:, None]).mean(axis=1)
-    return float(cost.mean())
+        n_buckets = np.cumsum([math.comb(length, distance) for distance in range(length + 1)])
+        probes = np.where(furthest < 0, 0, n_buckets[np.clip(furthest, 0, length)])
+        costs += PROBE_COST * probes + n_codes * (differing <= furthest[:, None]).mean(axis=1)
+    return costs
 
 
 class MultiIndex:
@@ -129,11 +136,9 @@ class MultiIndex:
             Most that a query may cost.
         """
         low, n_key_bits, masks, first, last = self.chunks
-        query_planes = np.ascontiguousarray(queries.T)
-        keys = np.empty((len(low), len(queries)), np.uint32)
+        keys = keys_of(np.ascontiguousarray(queries.T), len(queries), self.chunks)
         words = np.zeros((len(queries), len(low), FILTER_BYTES), np.uint8)
         for chunk in range(len(low)):
-            bucket_keys(query_planes, low[chunk], n_key_bits[chunk], len(queries), keys[chunk])
             words[:, chunk, : last[chunk] - first[chunk]] = queries[:, first[chunk] : last[chunk]]
         of_queries = np.ascontiguousarray(keys.T), words.view("<u8").reshape(len(queries), len(low))
         tables = self._ends, self._positions, self._filters

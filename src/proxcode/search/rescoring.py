@@ -22,8 +22,8 @@ class Rescoring(ABC):
         Parameters
         ----------
         queries : ndarray of uint8, shape (n_queries, n_bytes)
-        planes : ndarray of uint8, shape (n_bytes, n)
-            The codes of the index, byte by byte.
+        planes : ndarray of uint8, shape (n_bytes, at least n)
+            The codes of the index, byte by byte, and room for more.
         position, ids : ndarrays of shape (n_queries, n_found)
         """
 
