@@ -168,6 +168,9 @@ def test_an_arrow_stream_in_a_file(tmp_path, rng):
     assert vectors.n_rows is None
     np.testing.assert_array_equal(vectors.read(), X)
     np.testing.assert_array_equal(next(vectors.blocks(9, 5)), X[5:14])
+    assert list(vectors.blocks(9, N)) == []
+    with pytest.raises(ValueError, match=r"start=24: .* has rows 0 to 22"):
+        list(vectors.blocks(9, N + 1))
 
 
 def test_missing_floats_of_arrow_are_nan(tmp_path):
@@ -339,6 +342,32 @@ def test_numbers_too_long_for_a_float_stay_apart(tmp_path):
     assert read_labels(tmp_path / "long.txt").tolist() == names
 
 
+def test_long_whole_numbers_of_arrow_stay_apart(tmp_path):
+    long = [2**60, 2**60 + 1, 1]
+    columns = {
+        "unsigned": pa.array([2**63, 2**63 + 1, 1], pa.uint64()),
+        "signed": pa.array([-(2**60), *long[1:]]),
+        "whole": long,
+        "missing": [*long[:2], None],
+        "float": [1e300, None, 2.0],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "long.parquet")
+    found = {name: read_labels(f"{tmp_path}/long.parquet:{name}") for name in columns}
+    assert found["unsigned"].tolist() == [2**63, 2**63 + 1, 1]
+    assert found["signed"].tolist() == [-(2**60), 2**60 + 1, 1]
+    assert found["whole"].tolist() == long
+    assert found["missing"].tolist() == [*long[:2], None]
+    assert class_numbers(found["missing"]).tolist() == [0, 1, -1]
+    np.testing.assert_array_equal(found["float"], [1e300, np.nan, 2])
+
+
+def test_labels_of_hdf5_by_their_path_from_the_root(tmp_path):
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file["deep/y"], file["z"] = [3, 4], [5, 6]
+    for key in ("deep/y", "/deep/y"):
+        assert read_labels(f"{tmp_path}/y.h5:{key}").tolist() == [3, 4]
+
+
 def test_indicator_matrices(tmp_path):
     Y = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]])
     np.save(tmp_path / "Y.npy", Y)
@@ -408,6 +437,7 @@ TRIANGLE = np.array([[0, 1, -2.5], [1, 0, 0], [-2.5, 0, 0]])
     ("name", "content", "names"),
     [
         ("g.csv", "b,a,1\nb,c,-2.5\n", ["b", "a", "c"]),
+        ("g.csv", "1_11,11_1,1\n1_11,111,-2.5\n", ["1_11", "11_1", "111"]),
         ("g.csv", "source,target,weight\n0,1,1\n0,2,-2.5\n", [0, 1, 2]),
         ("g.csv", "0,1,1\n2,0,-2.5\n1,0,1\n", [0, 1, 2]),
         ("g.csv", "0,1,0.25\n0,1,0.75\n0,2,-2.5\n1,1,9\n", [0, 1, 2]),
@@ -489,6 +519,7 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
         ("t.csv", {"a": [1, 2], "b": [1]}, r"column 'b' .* shape \(1,\): give 2 rows"),
         ("t.csv", {"a": np.zeros((1, 1, 1))}, r"column 'a' .* shape \(1, 1, 1\)"),
         ("t.csv", {"a": 3}, r"column 'a' .* shape \(\)"),
+        ("t.csv", {"a": np.eye(2), "a_0": [5, 6]}, "two columns 'a_0': rename one"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, name, columns, sentence):
@@ -510,6 +541,10 @@ def npz(**named):
 
 def parquet(**columns):
     return lambda path: pq.write_table(pa.table(columns), path)
+
+
+def twins(path):
+    pq.write_table(pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"]), path)
 
 
 def cut_short(write, keep=0.5):
@@ -666,6 +701,7 @@ BAD_LABELS = [
     ("y.txt:a", "b\n", "no column 'a'"),
     ("y.parquet", parquet(a=[1], b=["x"]), "y.parquet:COLUMN, of a, b"),
     ("y.parquet:q", parquet(a=[1]), "no column 'q': it has a"),
+    ("y.parquet:1", twins, "2 columns 'a': rename them"),
 ]
 
 
@@ -681,6 +717,7 @@ BAD_PAIRS = [
     ("p.csv", "i,j,s\n0,1,nearby\n", "line 2 has the sign 'nearby'"),
     ("p.csv", "0,1,1\n0,-2,1\n", "line 2 holds '-2': the first two columns are row numbers"),
     ("p.csv", "0,1,1\n0,1.5,1\n", "line 2 holds '1.5'"),
+    ("p.csv", "0,1,1\n0,99999999999999999999,1\n", "line 2 holds '99999999999999999999'"),
     ("p.csv", "0\n1\n", "has 1 columns: pairs have i, j and a sign"),
     ("p.csv", "i,j,s\n", "holds no pairs"),
     ("p.npy", npy(np.array([[0, 1, 1], [0, 1, 0]])), "row 1 has the sign 0"),

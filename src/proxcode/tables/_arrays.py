@@ -35,9 +35,10 @@ def pick(path: Path, arrays: Mapping[str, Stored], key: str | None, n_dimensions
     if not arrays:
         raise ValueError(f"{path} holds no array: write it again.")
     if key is not None:
-        if key not in arrays:
+        name = key if key in arrays else key.strip("/")  # HDF5's names may be given from the root
+        if name not in arrays:
             raise ValueError(f"{path} has no array {key!r}: it has {listing(shapes)}.")
-        return key
+        return name
     fitting = [name for name, stored in arrays.items() if len(stored.shape) == n_dimensions] or list(arrays)
     if len(fitting) > 1:
         raise ValueError(f"{path} holds several arrays: name one of {listing(shapes)} by its key.")
@@ -192,7 +193,7 @@ class HDF5Vectors(MatrixVectors):
 
     def __init__(self, path: Path, choice: Choice) -> None:
         datasets = hdf5_arrays(path)
-        self._name = pick(path, datasets, _without_slash(choice.key), 2)
+        self._name = pick(path, datasets, choice.key, 2)
         super().__init__(path, *datasets[self._name], choice, self._name)
 
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
@@ -234,10 +235,6 @@ def read_hdf5(path: Path, name: str) -> NDArray[Any]:
     with open_hdf5(path) as file, readable(path, "HDF5", OSError):
         dataset = file[name]
         return np.asarray(dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()])
-
-
-def _without_slash(key: str | None) -> str | None:
-    return None if key is None else key.strip("/")
 
 
 _LARGEST_DIMENSION = 2**24  # above it, what was read is no dimension

@@ -48,6 +48,13 @@ class ArrowTable(ABC):
     types: list[Any]
     n_rows: int | None
 
+    def name_of(self, column: int) -> str:
+        """Return the name of a column, which no other may have: batches are asked for by name."""
+        name = self.names[column]
+        if self.names.count(name) > 1:
+            raise ValueError(f"{self.path} has {self.names.count(name)} columns {name!r}: rename them.")
+        return name
+
     @abstractmethod
     def batches(self, columns: Sequence[str], first: int) -> Iterator[tuple[int, Any]]:
         """Give record batches with the number of their first row, the one that holds row `first` foremost."""
@@ -142,11 +149,7 @@ class ArrowVectors(Vectors):
         if lists and len(numbers) > 1:
             shown = listing([names[number] for number in numbers])
             raise ValueError(f"{self.path}: columns of lists stand alone, got {shown}: name the one to take.")
-        chosen = [names[number] for number in numbers]
-        for name in chosen:
-            if names.count(name) > 1:
-                raise ValueError(f"{self.path} has {names.count(name)} columns {name!r}: rename them.")
-        return chosen
+        return [self._table.name_of(number) for number in numbers]
 
     def _vectors_among(self, numbers: list[int]) -> list[int]:
         types = self._table.types
@@ -161,8 +164,15 @@ class ArrowVectors(Vectors):
         batches = self._table.batches(self._chosen, start)
         head = next(batches, None)
         if head is None:
+            self._check_start(start)
             return
         yield from rebatch(self._all_numbers(head, batches), size, start - head[0])
+
+    def _check_start(self, start: int) -> None:
+        """Refuse a start behind the end of a stream, whose length is not known before."""
+        n_rows = sum(len(batch) for _, batch in self._table.batches(self._chosen, 0))
+        if start > n_rows:
+            raise ValueError(f"start={start}: {self.path} has rows 0 to {n_rows - 1}.")
 
     def _all_numbers(self, head: tuple[int, Any], batches: Iterator[tuple[int, Any]]) -> Iterator[NDArray[Any]]:
         yield self._numbers(*head)
@@ -214,4 +224,4 @@ _NUMERIC = {f"{sign}int{8 * size}" for sign in ("", "u") for size in (1, 2, 4, 8
 
 def read_arrow_column(table: ArrowTable, name: str) -> list[Any]:
     """Return one column as Python values; missing ones are None."""
-    return [value for _, batch in table.batches([name], 0) for value in batch.column(0).to_pylist()]
+    return [value for _, batch in table.batches([name], 0) for value in batch.column(name).to_pylist()]

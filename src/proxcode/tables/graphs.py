@@ -159,13 +159,20 @@ def _edge_list(path: Path, rows: list[_Row]) -> _Edges:
     points = [cell.strip() for row in rows for cell in row.cells[:2]]
     if "" in points:
         raise ValueError(f"{path}: line {rows[points.index('') // 2].line} names no point: give both ends of the edge.")
-    try:
-        names, where = np.unique(np.array(points).astype(np.int64), return_inverse=True)
-    except (ValueError, OverflowError):
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(points))}
-        names, where = np.array(list(numbers)), np.array([numbers[point] for point in points])
+    names, where = _numbered_names(points)
     ends = where.astype(np.int64).reshape(-1, 2)
     return _Edges(ends[:, 0], ends[:, 1], weights, names)
+
+
+def _numbered_names(points: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the distinct points, and where among them each is."""
+    if all(map(is_number, points)):  # "1_0" is a name, though int takes it for 10
+        try:
+            return np.unique(np.array(points).astype(np.int64), return_inverse=True)
+        except (ValueError, OverflowError):
+            pass
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(points))}
+    return np.array(list(numbers)), np.array([numbers[point] for point in points])
 
 
 def _is_header(rows: list[_Row]) -> bool:

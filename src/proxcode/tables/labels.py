@@ -14,6 +14,7 @@ from proxcode.tables._text import TextTable, is_number, text_lines
 from proxcode.tables.vectors import open_vectors
 
 Labels = NDArray[Any]
+LONG = 2**53  # from here on, whole numbers run together as floats
 
 
 def read_labels(source: FilePath) -> Labels:
@@ -29,8 +30,9 @@ def read_labels(source: FilePath) -> Labels:
     Returns
     -------
     ndarray of shape (n,) or (n, n_labels)
-        Numbers or strings, one for each row: a missing label, an empty cell of a text file, is NaN among numbers and
-        None among strings. Or an indicator matrix of 0 and 1, where a table has several columns and none is named.
+        Numbers or strings, one for each row: a missing label, an empty cell of a text file, is NaN among numbers, and
+        None among strings and among whole numbers too long for a float. Or an indicator matrix of 0 and 1, where a
+        table has several columns and none is named.
 
     Examples
     --------
@@ -100,12 +102,14 @@ def _from_arrow(path: Path, column: str | None) -> Labels:
     names = table.names
     if column is None and len(names) > 1:
         return _indicator(path, names)
-    values = read_arrow_column(table, names[find_column(path, names, len(names), 0 if column is None else column)])
+    number = find_column(path, names, len(names), 0 if column is None else column)
+    values = read_arrow_column(table, table.name_of(number))
     if any(isinstance(value, list) for value in values):
         return _indicator(path, [names[0] if column is None else column])
+    is_long = any(isinstance(value, int) and abs(value) >= LONG for value in values)
     if all(isinstance(value, bool | int) for value in values):
-        return np.array(values)
-    if all(value is None or isinstance(value, bool | int | float) for value in values):
+        return np.array(values, np.uint64 if max(values, default=0) >= 2**63 else None)
+    if not is_long and all(value is None or isinstance(value, bool | int | float) for value in values):
         return np.array([np.nan if value is None else value for value in values])
     return _strings(values)
 
@@ -170,14 +174,12 @@ def _from_cells(cells: list[str]) -> Labels:
         except (ValueError, OverflowError):
             pass
     numbers = np.array([float(cell) if cell else np.nan for cell in cells])
-    # Whole numbers too long for a float would run together: they stay text.
-    return (
-        numbers if (np.abs(numbers[np.isfinite(numbers)]) < 2**53).all() else _strings([cell or None for cell in cells])
-    )
+    is_long = (np.abs(numbers[np.isfinite(numbers)]) >= LONG).any()
+    return _strings([cell or None for cell in cells]) if is_long else numbers
 
 
 def _strings(values: list[Any]) -> Labels:
-    """Return an array of strings; of objects, where some are None."""
+    """Return an array of strings; of objects, where some are none."""
     if all(isinstance(value, str) for value in values):
         return np.array(values, dtype=np.str_)
     out = np.empty(len(values), dtype=object)

@@ -12,6 +12,7 @@ from proxcode.tables._base import FilePath, by_suffix, existing_file
 from proxcode.tables._text import TextTable, is_number
 
 _SIGNS = {"near": 1, "far": -1}
+LARGEST_ROW = 2**53  # the first that a float cannot tell from the next
 _REMEDY = "write +1 or near, -1 or far"
 
 
@@ -49,7 +50,7 @@ def _pair(where: str, cells: list[str]) -> tuple[int, int, int]:
 
 
 def _row_number(where: str, cell: str) -> int:
-    if not cell.isdecimal():
+    if not cell.isdecimal() or int(cell) >= LARGEST_ROW:
         raise ValueError(f"{where} holds {cell!r}: the first two columns are row numbers, from 0.")
     return int(cell)
 
@@ -68,7 +69,7 @@ def _from_npy(path: Path) -> NDArray[np.int64]:
         raise ValueError(f"{path} holds {array.dtype} values of shape {array.shape}: pairs are rows i, j, +1 or -1.")
     _check_width(path, array.shape[1])
     points, signs = array[:, :2], array[:, 2:]
-    is_row = (points >= 0) & (points == np.floor(points)) & (points < 2**53)
+    is_row = (points >= 0) & (points == np.floor(points)) & (points < LARGEST_ROW)
     if not is_row.all():
         row, column = np.argwhere(~is_row)[0]
         raise ValueError(

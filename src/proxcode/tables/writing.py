@@ -26,7 +26,7 @@ def write_table(path: FilePath, columns: Mapping[str, ArrayLike]) -> None:
         A file `.csv`, `.tsv`, `.npz` or `.parquet`. It is written beside its place and takes it when it is whole.
     columns : mapping of str to array
         A matrix is a column of lists in Parquet, an array in npz, and in text one column for each of its own, named
-        NAME_0, NAME_1, ... A missing label, None, is an empty cell of text.
+        NAME_0, NAME_1, ... A missing label, None, is an empty cell of text, and an empty string in npz.
     """
     path = Path(path)
     write = check_table_name(path)
@@ -51,7 +51,10 @@ def check_table_name(path: Path) -> Callable[[Path, Columns, Path], None]:
 def _write_text(partial: Path, columns: Columns, path: Path) -> None:
     flat: Columns = {}
     for name, array in columns.items():
-        flat |= {name: array} if array.ndim == 1 else {f"{name}_{k}": column for k, column in enumerate(array.T)}
+        parts = {name: array} if array.ndim == 1 else {f"{name}_{k}": column for k, column in enumerate(array.T)}
+        if twice := sorted(flat.keys() & parts):
+            raise ValueError(f"{path} would have two columns {twice[0]!r}: rename one.")
+        flat |= parts
     with partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=DELIMITERS[path.suffix.lower()], lineterminator="\n")
         writer.writerow(flat)
