@@ -40,6 +40,7 @@ from proxcode import (
     unpack,
 )
 from proxcode._files import read_file, write_file
+from proxcode._parts import PartsReader, PartsWriter
 from proxcode.cut import ProjectionGuess
 from proxcode.threshold import Threshold
 
@@ -109,6 +110,26 @@ def test_extending_a_loaded_model_gives_the_file_of_a_longer_fit(
     assert path.read_bytes() == long.read_bytes()
 
 
+@pytest.mark.parametrize("parameters", [{"hash_function": SVMHash()}, {"coupling": 0}, {"error_correction": False}])
+def test_other_training_data_are_refused(parameters, points, path):
+    X, y = points
+    loaded = saved(fit(X, y, n_bits=5, **parameters), path)
+    with pytest.raises(ValueError, match="X is not what the model was fitted on"):
+        loaded.extend(6, X[::-1], y)
+    for other in (y[::-1], y % 3):
+        with pytest.raises(ValueError, match="learned with other labels: give the same y"):
+            loaded.extend(6, X, other)
+    with pytest.raises(ValueError, match="SameLabel needs labels"):
+        loaded.extend(6, X)
+    assert loaded.n_bits == loaded.n_bits_ == 5
+    assert loaded.extend(6, X, [f"digit {label}" for label in y]).n_bits_ == 6
+
+
+def test_training_data_in_single_precision_are_the_same_but_for_rounding(points, path):
+    X, y = points[0] / 3, points[1]
+    assert saved(fit(X, y, n_bits=5), path).extend(6, X.astype(np.float32), y).n_bits_ == 6
+
+
 def test_coefficients_are_the_same_across_panels_of_bits(points, path, monkeypatch):
     monkeypatch.setattr("proxcode.hashing.ridge.BIT_PANEL", 4)
     X, hash_function = points[0], KernelHash(n_landmarks=40)
@@ -151,8 +172,6 @@ MATRIX = sp.coo_array((PAIRS[:, 2], (PAIRS[:, 0], PAIRS[:, 1])), shape=(200, 200
 def test_all_proximities_survive(proximity, points, path):
     X, labels = points
     y = np.eye(10, dtype=int)[labels] if isinstance(proximity, SharedLabel) else labels
-    if proximity.get_params().get("unlabelled") == ("a", 1):
-        y = [("a", label) for label in labels.tolist()]
     model = fit(X, y, proximity=proximity, n_bits=4)
     loaded = saved(model, path)
     assert_same(loaded, model, X)
@@ -178,6 +197,17 @@ def test_all_parts_and_their_parameters_survive(points, path):
         verbose=False,
     )
     assert repr(saved(model, path).get_params()) == repr(model.get_params())
+
+
+def test_arrays_keep_apart_whatever_their_keys():
+    value = {"a": {"b": np.zeros(2)}, "a.b": np.ones(2), "c": np.array(3.0)}
+    writer = PartsWriter()
+    stored = writer.value(value, "parameters")
+    loaded = PartsReader(writer.tensors, []).value(stored)
+    np.testing.assert_array_equal(loaded["a"]["b"], np.zeros(2))
+    np.testing.assert_array_equal(loaded["a.b"], np.ones(2))
+    assert loaded["c"] == 3
+    assert loaded["c"].shape == ()
 
 
 def test_feature_names_survive(points, path):

@@ -103,6 +103,8 @@ class PartsWriter:
         array = np.asarray(value if hasattr(value, "__array__") else None)
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise _refusal(value, name)
+        while name in self.tensors:  # keys of dictionaries may have dots too
+            name += "_"
         self.tensors[name] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
         return {"array": name}
 

@@ -39,8 +39,9 @@ def fingerprint(array: NDArray[Any] | None) -> str | None:
     if array is None:
         return None
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
-    for start in range(0, len(array), BLOCK):
-        block = np.ascontiguousarray(array[start : start + BLOCK])
+    rows = np.atleast_1d(array)
+    for start in range(0, len(rows), BLOCK):
+        block = np.ascontiguousarray(rows[start : start + BLOCK])
         if block.size:
             digest.update(block.data.cast("B"))
     return digest.hexdigest()

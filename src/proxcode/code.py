@@ -196,22 +196,31 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
                 raise ValueError("this model does not hold its training data: call extend(n_bits, X, y) with them.")
             X, y = self._training_data
         else:
-            X = self._check_same_points(X)
+            X = self._check_same_data(X, y)
         self.n_bits = n_bits
         learned = Learned(self._seed, self._data, self.proximity_, self.hash_function_, self.history_)
         Learning(self, X, y, learned).run(n_bits, -math.inf)
         return self
 
-    def _check_same_points(self, X: ArrayLike) -> NDArray[Any]:
+    def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
         points = check_points(self, X, reset=False)
         if len(points) != len(self.codes_):
             raise ValueError(
                 f"X has {len(points)} points but the model was fitted on {len(self.codes_)}: give the same."
             )
-        n_different = int((self.encode(X) != self.codes_).any(axis=1).sum()) if self.error_correction else 0
-        if n_different > max(1, len(points) // 100):
-            raise ValueError("X is not what the model was fitted on, its codes differ: give the same points in order.")
+        if not self._is_fitted_to(points):
+            raise ValueError("X is not what the model was fitted on: give the same points in order.")
+        if fingerprint(self.proximity_.read(y)) != self._data["y"]:
+            raise ValueError("these bits were learned with other labels: give the same y, in the same order.")
         return points
+
+    def _is_fitted_to(self, points: NDArray[Any]) -> bool:
+        """Whether points are those of the fit: exactly or, where codes are the hash function's, but for rounding."""
+        if fingerprint(points) == self._data["X"]:
+            return True
+        codes = pack(self.hash_function_.scores(points, self.n_bits_) >= 0)
+        n_different = int((codes != self.codes_).any(axis=1).sum())
+        return self.error_correction and n_different <= max(1, len(points) // 100)
 
     def _take_whole(self, learned: Learned, found: "Progress", X: NDArray[Any], y: Any) -> Self:
         """Take over what a fit that came to its end left in its checkpoint."""
