@@ -139,6 +139,12 @@ def test_unlabelled_points_take_no_part(by_label, new):
     assert len(result.bits) == len(X)
 
 
+@pytest.mark.parametrize("unlabelled", [(1, 2), tuple(range(400)), "1"])
+def test_unlabelled_of_another_type_matches_no_number(by_label, new, unlabelled):
+    result = evaluate(by_label, *new, proximity=SameLabel(unlabelled), peers=(), lengths=[20])
+    assert result.rows[0][:5] == evaluate(by_label, *new, peers=(), lengths=[20]).rows[0][:5]
+
+
 def test_another_proximity(by_label, new):
     X, y = new
     fitted = WithinRadius(radius=20.0).fit(X)

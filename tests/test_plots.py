@@ -127,6 +127,20 @@ def test_as_many_curves_as_colours():
     check_readable(figure)
 
 
+def test_more_curves_than_colours_are_all_drawn():
+    curve = PrecisionRecall(np.array([1.0, 0.5]), np.array([0.5, 1.0]))
+    n_curves = len(COLOURS) + 2
+    ax = plot_precision_recall({f"method {k}": curve for k in range(n_curves)}, Figure().subplots())
+    assert len(ax.lines) == n_curves
+
+
+@pytest.mark.parametrize("title", ["codes of $HOME/a_b$ and c", "a $^{ b$"])
+def test_a_title_is_no_formula(evaluation, title, tmp_path):
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        save_figure(figure_page(evaluation, title), tmp_path / "page.svg")
+    assert title in (tmp_path / "page.svg").read_text()
+
+
 def test_without_axes_pyplot_makes_a_figure(model, evaluation):
     with mpl.rc_context({"backend": "agg"}):
         import matplotlib.pyplot as plt

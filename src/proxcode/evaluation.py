@@ -217,8 +217,6 @@ class _Judge:
     def mean_average_precision(self, codes: Codes, n_bits: int) -> float | None:
         if not isinstance(self.relation, SameClass | SharedClass | ListedNear):
             return None  # a ranking has no precision where most pairs are unknown
-        if not len(self.queries):
-            return None
         packed = GrowingCode.from_packed(codes[self.members], n_bits).packed()
         starts = range(0, len(self.queries), QUERY_BLOCK)
         blocks = [self._rankings(packed, self.queries[s : s + QUERY_BLOCK], n_bits + 1) for s in starts]

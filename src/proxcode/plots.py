@@ -6,6 +6,7 @@ Without an `ax` a new figure is made by `matplotlib.pyplot`, as notebooks show i
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,7 +57,7 @@ def plot_near_and_far(near: Counts, far: Counts, alpha: float, ax: Any = None) -
 def plot_precision_recall(curves: Mapping[str, PrecisionRecall], ax: Any = None) -> Any:
     """One precision-recall curve per method over Hamming thresholds, its area in the legend."""
     ax = _axes(ax)
-    for (name, curve), colour, marker in zip(curves.items(), COLOURS, MARKERS, strict=False):
+    for (name, curve), colour, marker in zip(curves.items(), cycle(COLOURS), cycle(MARKERS), strict=False):
         label = f"{name}: {area_under_curve(curve):.3f}"
         ax.plot(curve.recall, curve.precision, color=colour, marker=marker, markersize=3, label=label)
     ax.set(xlabel="recall", ylabel="precision", title="Precision and recall (area)", xlim=(-0.02, 1.02))
@@ -122,7 +123,7 @@ def figure_page(evaluation: "Evaluation", title: str) -> Any:
     axes[1].set_title(f"Precision and recall (area) at {_bits(evaluation.common_bits)}")
     plot_loss(model.history_, axes[2], {row.bits: row.loss for row in evaluation.rows if row.method == MODEL})
     plot_bit_balance(evaluation.bits, axes[3])
-    figure.suptitle(title, fontsize="x-large", wrap=True)
+    figure.suptitle(title.replace("$", r"\$"), fontsize="x-large", wrap=True)  # between dollars would be a formula
     return figure
 
 

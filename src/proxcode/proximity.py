@@ -103,7 +103,7 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
         )
     if array is not None and array.dtype.kind in "biufUS":
         is_known = ~np.isnan(array) if array.dtype.kind == "f" else np.ones(len(array), bool)
-        if unlabelled is not None:
+        if unlabelled is not None and not isinstance(unlabelled, tuple):  # which NumPy would compare item by item
             is_known &= array != unlabelled
         classes = np.full(len(array), UNLABELLED, np.int64)
         _, first, inverse = np.unique(array[is_known], return_index=True, return_inverse=True)
