@@ -53,24 +53,16 @@ def summary(rows: list[Row], names: list[str], bits: tuple[int, ...], paper: dic
             spread = float(np.std(areas, ddof=1)) if len(areas) > 1 else float("nan")
             published = dict(zip(BITS, paper.get(name, ()), strict=False)).get(n_bits, float("nan"))
             mean = float(np.mean(areas)) if areas else float("nan")
-            table.append(
-                {
-                    "method": name,
-                    "bits": n_bits,
-                    "auc": mean,
-                    "spread": spread,
-                    "splits": len(areas),
-                    "paper": published,
-                }
-            )
+            figures = {"auc": mean, "spread": spread, "splits": len(areas), "paper": published}
+            table.append({"method": name, "bits": n_bits, **figures})
     return table
 
 
 def markdown(table: list[Row], bits: tuple[int, ...]) -> str:
-    """Return the table for people, methods in rising order of their mean; the paper's numbers in lines of their own."""
+    """Return the table for people, methods in rising order at the longest length; the paper's numbers in lines of their own."""
     values = {(row["method"], row["bits"]): row for row in table}
-    means = {row["method"]: np.nanmean([values[row["method"], b]["auc"] for b in bits]) for row in table}
-    names = sorted(means, key=lambda name: float(means[name]))
+    last = {row["method"]: float(np.nan_to_num(row["auc"])) for row in table}
+    names = sorted(last, key=lambda name: last[name])
     lines = ["| method | " + " | ".join(f"{b} bits" for b in bits) + " |", "|---" * (len(bits) + 1) + "|"]
     for name in names:
         lines.append(f"| {name} | " + " | ".join(_cell(values[name, b]) for b in bits) + " |")
