@@ -1,0 +1,117 @@
+"""Two-step hashing: bits that lower a loss of pairs, then a classifier that learns them.
+
+Lin, Shen, Suter, van den Hengel, "A General Two-Step Approach to Learning-Based Hashing" (ICCV 2013), with the hinge
+loss, the block-wise inference and the step-wise update of Lin, Shen, Shi, van den Hengel, Suter, "Fast Supervised
+Hashing with Decision Trees for High-Dimensional Data" (CVPR 2014):
+
+1. at Hamming distance d over r bits a near pair costs l(d) = d^2 and a far one l(d) = max(0, r/2 - d)^2,
+2. bit r: z minimises the sum of a_ij z_i z_j, a_ij = l(d_ij) - l(d_ij + 1) with d_ij the distance over the bits before,
+3. from the sign of the leading eigenvector of -a, a block of points at a time takes the side that is best given all
+   others, until none changes; in a block all pairs attract, so that its best is found exactly,
+4. the hash function learns z; its own bits, not z, are what the next bit builds on.
+
+A block is the points of one class that have the same code so far. All its pairs attract and all its points stand alike
+to the others: its best is one side for all, and the a_ij of blocks, weighted by their sizes, are all that is needed.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxcode._blocks import one_blas_thread
+from proxcode.hashing import SVMHash, as_hash_function
+from proxcode.peers._base import Matrix
+from proxcode.peers._kernel_features import Real, leading, signs
+from proxcode.peers._labelled import LabelledPeer
+
+SVM_SAMPLES = 2000
+MAX_SWEEPS = 100
+
+
+class TSH(LabelledPeer):
+    """Two-step hashing with the hinge loss.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+    hash_function : HashFunction or classifier, default=None
+        What learns a bit. None is `SVMHash(max_samples=2000)`, the RBF-SVM of the first paper; with boosted trees,
+        `sklearn.ensemble.HistGradientBoostingClassifier()`, it is FastHash, the second.
+    n_labelled : int, default=5000
+        Points whose bits are inferred and learned, drawn at random; all where there are fewer.
+    random_state : int, RandomState or None, default=None
+        Draws the points, and the hash function's own choices.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    hash_function_ : HashFunction
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from proxcode.peers import TSH
+    >>> X, y = load_digits(return_X_y=True)
+    >>> TSH(n_bits=8, random_state=0).fit(X[:500], y[:500]).encode(X).shape
+    (1797, 1)
+    """
+
+    def __init__(
+        self, n_bits: int = 64, *, hash_function: Any = None, n_labelled: int = 5000, random_state: Any = None
+    ) -> None:
+        self.n_bits = n_bits
+        self.hash_function = hash_function
+        self.n_labelled = n_labelled
+        self.random_state = random_state
+
+    def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
+        if self.n_labelled < 2:
+            raise ValueError(f"n_labelled={self.n_labelled}: give at least 2.")
+        labelled = np.sort(rng.permutation(len(X))[: self.n_labelled])
+        chosen = SVMHash(max_samples=SVM_SAMPLES) if self.hash_function is None else self.hash_function
+        bank = as_hash_function(chosen)
+        bank.begin(X[labelled], np.random.default_rng(rng.randint(2**31)))
+        bits = np.empty((len(labelled), self.n_bits), np.int8)
+        for r in range(self.n_bits):
+            with one_blas_thread:
+                side = infer(bits[:, :r], members[labelled])
+            bits[:, r] = signs(bank.learn(side))
+        bank.finish()
+        self.hash_function_ = bank
+
+    def _scores(self, X: Matrix) -> Matrix:
+        return self.hash_function_.scores(X, self.n_bits)
+
+
+def infer(bits: NDArray[np.int8], members: NDArray[np.int64]) -> NDArray[np.int8]:
+    """Return the next bit z of each point, -1 or +1, given its bits so far, shape (n, r - 1), and its class."""
+    blocks, block_of, sizes = np.unique(
+        np.column_stack([members, bits]), axis=0, return_inverse=True, return_counts=True
+    )
+    near = blocks[:, :1] == blocks[:, 0]
+    codes = blocks[:, 1:].astype(np.float64)
+    a = pair_weights((codes.shape[1] - codes @ codes.T) / 2, near, codes.shape[1] + 1)
+    a *= np.outer(sizes, sizes)
+    np.fill_diagonal(a, 0)
+    z = signs(leading(-a))
+    for _ in range(MAX_SWEEPS):
+        before = z.copy()
+        for g in range(len(z)):
+            pull = a[g] @ z
+            z[g] = z[g] if pull == 0 else -np.sign(pull)
+        if np.array_equal(z, before):
+            break
+    return z[block_of.ravel()].astype(np.int8)
+
+
+def pair_weights(distance: Real, near: NDArray[np.bool_], r: int) -> Real:
+    """Return l(d) - l(d + 1) of pairs at distance d over the r - 1 bits before the r-th.
+
+    Examples
+    --------
+    >>> pair_weights(np.array([0.0, 1.0, 0.0, 1.0]), np.array([True, True, False, False]), r=4)
+    array([-1., -3.,  3.,  1.])
+    """
+    far_loss, far_loss_apart = (np.maximum(r / 2 - d, 0) ** 2 for d in (distance, distance + 1))
+    return np.where(near, -(2 * distance + 1), far_loss - far_loss_apart)
