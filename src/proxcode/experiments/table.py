@@ -59,7 +59,7 @@ def summary(rows: list[Row], names: list[str], bits: tuple[int, ...], paper: dic
 
 
 def markdown(table: list[Row], bits: tuple[int, ...]) -> str:
-    """Return the table for people, methods in rising order at the longest length; the paper's numbers in lines of their own."""
+    """Return the table for people, methods in rising order at the longest length, the paper's numbers below ours."""
     values = {(row["method"], row["bits"]): row for row in table}
     last = {row["method"]: float(np.nan_to_num(row["auc"])) for row in table}
     names = sorted(last, key=lambda name: last[name])
