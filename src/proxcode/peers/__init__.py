@@ -1,8 +1,12 @@
 """Other ways to make binary codes, under the same fit, transform and encode."""
 
 from proxcode.peers._base import Peer
+from proxcode.peers.agh import AGH, TwoLayerAGH
+from proxcode.peers.dgh import DGH
 from proxcode.peers.hadamard import Hadamard
+from proxcode.peers.imh import IMHTSNE, IMHLaplacian
 from proxcode.peers.itq import ITQ
+from proxcode.peers.lghsr import LGHSR
 from proxcode.peers.lsh import LSH
 from proxcode.peers.one_hot import ClassifierCode
 from proxcode.peers.spectral import SpectralHashing
@@ -11,8 +15,28 @@ PEERS: dict[str, type[Peer]] = {
     "LSH": LSH,
     "ITQ": ITQ,
     "SH": SpectralHashing,
+    "AGH": AGH,
+    "AGH-2": TwoLayerAGH,
+    "IMH-LE": IMHLaplacian,
+    "IMH-tSNE": IMHTSNE,
+    "DGH": DGH,
+    "LGHSR": LGHSR,
     "Hadamard": Hadamard,
     "ClassifierCode": ClassifierCode,
 }
 
-__all__ = ["ITQ", "LSH", "PEERS", "ClassifierCode", "Hadamard", "Peer", "SpectralHashing"]
+__all__ = [
+    "AGH",
+    "DGH",
+    "IMHTSNE",
+    "ITQ",
+    "LGHSR",
+    "LSH",
+    "PEERS",
+    "ClassifierCode",
+    "Hadamard",
+    "IMHLaplacian",
+    "Peer",
+    "SpectralHashing",
+    "TwoLayerAGH",
+]
