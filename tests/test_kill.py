@@ -53,7 +53,7 @@ def left_over(output):
 
 def wait_until(is_so, process):
     """Wait for something that a process does; the process may end before it is seen."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while process.poll() is None and not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.001)
@@ -137,7 +137,7 @@ def save(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KILLS)
-def test_a_killed_process_leaves_no_half_file_and_the_same_command_ends_alike(kind, request, tmp_path, record_property):
+def test_a_killed_process_leaves_no_half_file_and_the_same_command_ends_alike(kind, request, tmp_path):
     job = request.getfixturevalue(kind)
     rng = np.random.default_rng(len(kind))
     n_in_the_midst = 0
@@ -160,7 +160,6 @@ def test_a_killed_process_leaves_no_half_file_and_the_same_command_ends_alike(ki
         assert filecmp.cmp(output, job.whole, shallow=False)
         assert list(folder.iterdir()) == [output]
         output.unlink()
-    record_property("kills in the midst", n_in_the_midst)
     assert 2 * n_in_the_midst >= KILLS[kind]
 
 
