@@ -101,7 +101,7 @@ def _directions(features: Real, residual: _Residual) -> Real:
     directions = []
     for _ in range(residual.r):
         start = to_white @ leading(A)
-        start *= np.sqrt(len(features)) / np.linalg.norm(features @ start)
+        start *= np.sqrt(len(features)) / (np.linalg.norm(features @ start) or 1.0)
         candidates = [start, _descend(features, residual, start)]
         bits = [signs(features @ direction) for direction in candidates]
         best = int(np.argmax([bit @ residual.times(bit) for bit in bits]))
