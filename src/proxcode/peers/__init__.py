@@ -2,14 +2,20 @@
 
 from proxcode.peers._base import Peer
 from proxcode.peers.agh import AGH, TwoLayerAGH
+from proxcode.peers.cosdish import COSDISH
 from proxcode.peers.dgh import DGH
 from proxcode.peers.hadamard import Hadamard
 from proxcode.peers.imh import IMHTSNE, IMHLaplacian
 from proxcode.peers.itq import ITQ
+from proxcode.peers.ksh import KSH
 from proxcode.peers.lghsr import LGHSR
 from proxcode.peers.lsh import LSH
 from proxcode.peers.one_hot import ClassifierCode
+from proxcode.peers.sdh import SDH
+from proxcode.peers.sgh import SGH
+from proxcode.peers.sign import Sign
 from proxcode.peers.spectral import SpectralHashing
+from proxcode.peers.tsh import TSH
 
 PEERS: dict[str, type[Peer]] = {
     "LSH": LSH,
@@ -21,22 +27,29 @@ PEERS: dict[str, type[Peer]] = {
     "IMH-tSNE": IMHTSNE,
     "DGH": DGH,
     "LGHSR": LGHSR,
+    "SGH": SGH,
     "Hadamard": Hadamard,
     "ClassifierCode": ClassifierCode,
 }
 
 __all__ = [
     "AGH",
+    "COSDISH",
     "DGH",
     "IMHTSNE",
     "ITQ",
+    "KSH",
     "LGHSR",
     "LSH",
     "PEERS",
+    "SDH",
+    "SGH",
+    "TSH",
     "ClassifierCode",
     "Hadamard",
     "IMHLaplacian",
     "Peer",
+    "Sign",
     "SpectralHashing",
     "TwoLayerAGH",
 ]
