@@ -21,7 +21,7 @@ from proxcode import (
     SVMHash,
     WithinRadius,
 )
-from proxcode._files import read_file
+from proxcode._files import read_file, write_file
 from proxcode._state import fingerprint
 from proxcode.bits import BitLoop
 from proxcode.learning import Learning
@@ -279,6 +279,16 @@ def test_a_damaged_checkpoint_is_refused(points, checkpoint):
     data[-1] ^= 1
     checkpoint.write_bytes(data)
     with pytest.raises(ValueError, match=rf"{checkpoint.name} was changed after it was written"):
+        new_model().fit(*points, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("missing", ["bits", "data", "parameters", "seed"])
+def test_a_checkpoint_that_lacks_something_is_refused(missing, points, checkpoint):
+    new_model(n_bits=2).fit(*points, checkpoint=checkpoint)
+    content, tensors = read_file(checkpoint, "checkpoint")
+    del content[missing]
+    write_file(checkpoint, "checkpoint", content, tensors)
+    with pytest.raises(ValueError, match=rf"not hold all that a checkpoint holds \(KeyError\('{missing}'\)\): delete"):
         new_model().fit(*points, checkpoint=checkpoint)
 
 

@@ -1,6 +1,7 @@
 """What `evaluate` measures, against direct computation over a dense matrix of distances."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -143,6 +144,15 @@ def test_unlabelled_points_take_no_part(by_label, new):
 def test_unlabelled_of_another_type_matches_no_number(by_label, new, unlabelled):
     result = evaluate(by_label, *new, proximity=SameLabel(unlabelled), peers=(), lengths=[20])
     assert result.rows[0][:5] == evaluate(by_label, *new, peers=(), lengths=[20]).rows[0][:5]
+
+
+def test_names_of_columns_are_known(train, new):
+    pd = pytest.importorskip("pandas")
+    (X, X_new), names = (train[0], new[0]), [f"pixel {k}" for k in range(64)]
+    model = ProximityPreservingCode(n_bits=4, random_state=0).fit(pd.DataFrame(X, columns=names), train[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(model, pd.DataFrame(X_new, columns=names), new[1], train=pd.DataFrame(X, columns=names))
 
 
 def test_another_proximity(by_label, new):

@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from proxcode._files import read_file, write_file
+from proxcode._files import Tensors, read_file, write_file
 from proxcode._parts import PartsReader, PartsWriter
 from proxcode._state import State, fingerprint
 from proxcode.hamming import Codes
@@ -119,25 +119,23 @@ class Checkpoint:
         if not self.path.exists():
             return None
         content, tensors = read_file(self.path, KIND)
-        different = self._differences(content, tensors)
-        if seed is not None and content["seed"] != seed:
+        try:
+            different = self._differences(content, tensors)
+            found = _progress(content, tensors)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"{self.path} does not hold all that a checkpoint holds ({error!r}): delete it to begin anew."
+            ) from error
+        if seed is not None and found.seed != seed:
             different.append("random_state")
         if different:
             raise ValueError(
                 f"the checkpoint {self.path} is that of another fit, with other {', '.join(different)}: give the same, "
                 "or delete it to begin anew."
             )
-        reader = PartsReader(tensors, [])
-        return Progress(
-            seed=content["seed"],
-            history=loaded_history(content["history"]),
-            bits=reader.state(content["bits"]),
-            code=tensors.get("code"),
-            proximity=reader.state(content["proximity"]),
-            codes=tensors.get("codes"),
-        )
+        return found
 
-    def _differences(self, content: dict[str, Any], tensors: dict[str, Any]) -> list[str]:
+    def _differences(self, content: dict[str, Any], tensors: Tensors) -> list[str]:
         """Return the names of what a file was learned from that differs from what is asked for."""
         ours, theirs = self._content["parameters"], content["parameters"]
         names = [name for name in {**ours, **theirs} if not _equal(ours.get(name), theirs.get(name))]
@@ -146,6 +144,18 @@ class Checkpoint:
                 names.append(tensor.split(".")[1])
         data = self._content["data"]
         return [name for name in data if data[name] != content["data"][name]] + list(dict.fromkeys(names))
+
+
+def _progress(content: dict[str, Any], tensors: Tensors) -> Progress:
+    reader = PartsReader(tensors, [])
+    return Progress(
+        seed=content["seed"],
+        history=loaded_history(content["history"]),
+        bits=reader.state(content["bits"]),
+        code=tensors.get("code"),
+        proximity=reader.state(content["proximity"]),
+        codes=tensors.get("codes"),
+    )
 
 
 def _equal(ours: Any, theirs: Any) -> bool:

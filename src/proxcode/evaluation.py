@@ -165,7 +165,7 @@ def evaluate(
     points = check_points(model, X, reset=False)
     fitted_to = points if train is None else check_points(model, train, reset=False)
     judge = _Judge(_relate(model, proximity, points, y))
-    codes = model.encode(points)
+    codes = model.encode(X)
     evaluation = Evaluation(model, unpack(codes, model.n_bits_))
     for bits in n_bits:
         took = sum(record.seconds for record in model.history_[:bits])
