@@ -6,7 +6,9 @@ from numba import njit
 from proxcode._kernels import popcount
 from proxcode.search._scan_kernels import CHUNK, doubled
 
-PROBE_COST = 16  # of a look into a bucket, the unit being one code looked at, about a nanosecond
+# Costs, the unit being one code looked at in its bucket, about a nanosecond. The others wait for the memory.
+PROBE_COST = 100  # of a look into a bucket
+FETCH_COST = 12  # of a byte of a code that is read where all codes are, for codes longer than their filters
 MANY, VERY_MANY = 256, 16_384  # results from which a radix sort pays, and one with longer digits
 
 
@@ -187,6 +189,7 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
                 if diff.size == 1:
                     size = _keep_new_words(own_filters, places, word, some, masks, bounds, shift, found, size)
                 else:
+                    cost += FETCH_COST * planes.shape[0] * n_chosen
                     size = _keep_new(planes, query, places, some, masks, bounds, limit, shift, diff, found, size)
                 if k < positions.shape[1]:
                     limit, below = _lower_limit(found, before, size, shift, k, limit, below, counts)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.search._table_kernels import PROBE_COST, bucket_keys, fill_buckets, probe
+from proxcode.search._table_kernels import FETCH_COST, PROBE_COST, bucket_keys, fill_buckets, probe
 from proxcode.search.results import Found
 
 Planes = NDArray[np.uint8]
@@ -82,7 +82,9 @@ def expected_costs(planes: Planes, n_codes: int, queries: Planes, reach: NDArray
     """
     chunks = cut_into_chunks(len(planes), n_codes)
     rows = np.linspace(0, n_codes - 1, SAMPLE).astype(np.int64)
-    keys = keys_of(np.ascontiguousarray(planes[:, rows]), SAMPLE, chunks)
+    sample = np.ascontiguousarray(planes[:, rows])
+    keys = keys_of(sample, SAMPLE, chunks)
+    fetch_cost = FETCH_COST * len(planes) if len(planes) > FILTER_BYTES else 0
     query_keys = keys_of(np.ascontiguousarray(queries.T), len(queries), chunks)
     m, costs = len(keys), np.zeros(len(queries))
     for chunk, length in enumerate(chunks.n_key_bits.tolist()):
@@ -90,7 +92,12 @@ def expected_costs(planes: Planes, n_codes: int, queries: Planes, reach: NDArray
         furthest = (reach - chunk) // m  # distance in this chunk at the last of its levels, -1 for none
         n_buckets = np.cumsum([math.comb(length, distance) for distance in range(length + 1)])
         probes = np.where(furthest < 0, 0, n_buckets[np.clip(furthest, 0, length)])
-        costs += PROBE_COST * probes + n_codes * (differing <= furthest[:, None]).mean(axis=1)
+        is_looked_at = differing <= furthest[:, None]
+        costs += PROBE_COST * probes + n_codes * is_looked_at.mean(axis=1)
+        if fetch_cost:
+            kept = slice(chunks.first_byte[chunk], chunks.last_byte[chunk])
+            filtered = np.bitwise_count(queries[:, kept, None] ^ sample[kept]).sum(axis=1) <= reach[:, None]
+            costs += fetch_cost * n_codes * (is_looked_at & filtered).mean(axis=1)
     return costs
 
 
