@@ -70,12 +70,15 @@ class AnchorPeer(Peer):
 
     def _fit(self, X: Matrix, y: Any) -> None:
         n_anchors = check_whole("n_anchors", self.n_anchors, 2)
-        self._s = min(check_whole("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors"), len(X))
-        if len(X) < 2:
-            raise ValueError(f"X has n_samples={len(X)}: {type(self).__name__} needs at least 2 points.")
+        n_nearest = check_whole("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors")
         rng = check_random_state(self.random_state)
         with one_blas_thread:
             anchors = k_means(X, min(n_anchors, len(X)), rng)
+            if len(anchors) < 2:
+                raise ValueError(
+                    f"X has n_samples={len(X)}, all alike: {type(self).__name__} needs at least 2 points that differ."
+                )
+            self._s = min(n_nearest, len(anchors))
             nearest = nearest_anchors(X, anchors, self._s)
             used, place = np.unique(nearest.anchor, return_inverse=True)
             nearest = Nearest(place.reshape(nearest.anchor.shape), nearest.squared)
@@ -98,16 +101,17 @@ class AnchorPeer(Peer):
         per = self._bits_per_eigenvector
         n_wanted = -(-self.n_bits // per)
         if len(values) < n_wanted:
+            most = f"at most {per * len(values)} bits, or more anchors" if len(values) else "more points or anchors"
             raise ValueError(
                 f"n_bits={self.n_bits}: {type(self).__name__} needs {n_wanted} eigenvectors of the anchor graph, but "
                 f"the graph of these n_samples={Z.shape[0]} with {Z.shape[1]} anchors has {len(values)} with an "
-                f"eigenvalue between 0 and {min(below, 1.0)}; give at most {per * len(values)} bits, or more anchors."
+                f"eigenvalue between 0 and {min(below, 1.0)}; give {most}."
             )
         return values[:n_wanted], W[:, :n_wanted]
 
 
 def k_means(X: Matrix, m: int, rng: np.random.RandomState) -> Doubles:
-    """Return m centres; one that loses all its points stays where it is."""
+    """Return up to m centres; those that hold no point in the end, as all but one of several alike, are left out."""
     centres = X[rng.permutation(len(X))[:m]].astype(np.float64)
     for _ in range(N_ROUNDS):
         sums, counts = np.zeros_like(centres), np.zeros(m)
@@ -121,7 +125,7 @@ def k_means(X: Matrix, m: int, rng: np.random.RandomState) -> Doubles:
             sums += block_sums
             counts += block_counts
         centres = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], centres)
-    return centres
+    return centres[counts > 0]
 
 
 def squared_distances(X: Matrix, Y: Doubles) -> Doubles:
@@ -165,7 +169,7 @@ def anchor_weights(nearest: Nearest, sigma: float, m: int) -> Any:
 def eigenfunctions(Z: Any, below: float = np.inf) -> tuple[Doubles, Doubles]:
     """Return the eigenvalues of A above 0, largest first and without the 1 of the constant, and W in columns.
 
-    Z @ W are the eigenvectors. The largest entry of each column of W is positive: the graph leaves the sign open.
+    Z @ W are the eigenvectors.
     """
     mass = Z.sum(axis=0)
     root = np.sqrt(mass)
@@ -174,5 +178,10 @@ def eigenfunctions(Z: Any, below: float = np.inf) -> tuple[Doubles, Doubles]:
     values, V = eigh(reduced - np.outer(root, root) / Z.shape[0])
     kept = np.flatnonzero((values > SMALLEST_EIGENVALUE) & (values < below))[::-1]
     W = inverse[:, None] * V[:, kept] * np.sqrt(Z.shape[0] / values[kept])
-    largest = np.abs(W).argmax(axis=0)
-    return values[kept], W * np.where(W[largest, np.arange(len(kept))] < 0, -1.0, 1.0)
+    return values[kept], with_positive_largest(W)
+
+
+def with_positive_largest(vectors: Doubles) -> Doubles:
+    """Return each column with the sign that makes its largest entry positive: a graph leaves the sign open."""
+    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
+    return vectors * np.where(largest < 0, -1.0, 1.0)

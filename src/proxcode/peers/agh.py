@@ -10,7 +10,7 @@ Liu, Wang, Kumar, Chang, "Hashing with Graphs" (ICML 2011), as in their released
 With two layers only half the eigenvectors are taken, each for two bits. For the second bit of y = Z w_k,
 
 4. the points with y > 0 and the others are each cut once more: f = y - b+ where y > 0, f = -y + b- elsewhere,
-5. b+ and b- minimise f'(I - A)f under 1'f = 0 (eq. 9 to 12). With p the indicator of y > 0, n+ = 1'p and
+5. b+ and b- minimise f'(I - A)f under 1'f = 0. With p the indicator of y > 0, n+ = 1'p and
    c = p'(I - A)|y| / p'(I - A)p: b+ = (2 p'y + (n - n+) c) / n and b- = c - b+.
 """
 

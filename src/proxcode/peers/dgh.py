@@ -8,10 +8,9 @@ Liu, Mu, Kumar, Chang, "Discrete Graph Hashing" (NIPS 2014), from their second s
    the singular value decomposition Theta H'B = U S V', in turns; then Y = n^1/2 HR (eq. 8),
 3. signed gradient: B = sgn(C(2AB + rho Y, B)) until it stays, at most 300 times; C(x, b) is b where x = 0
    (Algorithm 1),
-4. Y = n^1/2 [U U~][V V~]' with JB = U S V', J the centring; U~, V~ fill up the rank, U~ at right angles to U and to 1
-   (eq. 7),
+4. Y = n^1/2 [U U~][V V~]' with JB = U S V', J the centring; U~, V~ fill up the rank, U~ at right angles to U and to 1,
 5. 3 and 4 until B stays, at most 20 times (Algorithm 2),
-6. a new point with row z of Z takes the code nearest to those of its neighbours, the sign of B'Z Lambda^-1 z (eq. 5).
+6. a new point with row z of Z takes the code nearest to those of its neighbours, the sign of B'Z Lambda^-1 z.
 """
 
 from typing import Any

@@ -5,7 +5,7 @@ Shen, Shen, Shi, van den Hengel, Tang, "Inductive Hashing on Manifolds" (CVPR 20
 1. B: m base points, and Z, w(x, x_j) = exp(-|x - x_j|^2 / sigma^2) for the s nearest base points x_j of x with rows
    normalised (`_anchors.py`),
 2. Y_B: an embedding of the base points into r dimensions, centred or nearly so,
-3. y(x) = sum_j w(x, x_j) y_j / sum_j w(x, x_j), the row of x in Z Y_B (eq. 4); bit k is the sign of y_k(x) (eq. 5).
+3. y(x) = sum_j w(x, x_j) y_j / sum_j w(x, x_j), the row of x in Z Y_B; bit k is the sign of y_k(x).
 
 IMH-LE embeds by Laplacian eigenmaps of base points and all points together:
 
@@ -25,7 +25,7 @@ from scipy.linalg import eigh
 from scipy.sparse import diags_array
 
 from proxcode._validation import check_whole
-from proxcode.peers._anchors import AnchorPeer, Doubles, Nearest, kernel_width, nearest_anchors
+from proxcode.peers._anchors import AnchorPeer, Doubles, Nearest, kernel_width, nearest_anchors, with_positive_largest
 from proxcode.peers._tsne import t_sne
 
 SMALLEST_EIGENVALUE = 1e-3
@@ -88,7 +88,7 @@ class IMHLaplacian(AnchorPeer):
                 f"n_samples={Z.shape[0]} with {Z.shape[1]} base points have {smooth.shape[1]}; give at most as many "
                 "bits, or more anchors."
             )
-        self.projection_ = smooth[:, : self.n_bits]
+        self.projection_ = with_positive_largest(smooth[:, : self.n_bits])
         self.threshold_ = np.zeros(self.n_bits)
 
 
