@@ -28,6 +28,11 @@ PEERS: dict[str, type[Peer]] = {
     "DGH": DGH,
     "LGHSR": LGHSR,
     "SGH": SGH,
+    "Sign": Sign,
+    "SDH": SDH,
+    "KSH": KSH,
+    "COSDISH": COSDISH,
+    "TSH": TSH,
     "Hadamard": Hadamard,
     "ClassifierCode": ClassifierCode,
 }
