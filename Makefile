@@ -30,9 +30,12 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/fit_memory.py
 	$(BIN)/python benchmarks/speed.py
+	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/encode_memory.py
+	$(BIN)/python benchmarks/newcomer.py
 
 reproduce: .venv/.ready
-	$(BIN)/python examples/01_initial_guess.py
+	$(BIN)/proxcode reproduce all --output docs/results
 
 clean:
 	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -280,7 +280,7 @@ def test_codes_that_another_process_writes_are_named(folder, tmp_path):
 
 
 def test_a_folder_that_cannot_be_written_to_is_named_before_any_work(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("proxcode.cli.os.access", lambda path, mode: Path(path) != tmp_path)
+    monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
     assert sentence == f"the folder {tmp_path} cannot be written to: choose another, or change its permissions."
 

@@ -1,76 +1,28 @@
 """The command line: parsing and printing only; `jobs` does the work, and is imported when a verb runs."""
 
-import errno
-import json
-import os
 import sys
 from collections.abc import Callable
-from functools import wraps
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import click
 
-from proxcode._show import columns, facts
-
-FILE = click.Path(path_type=Path)
-HASHES = click.Choice(["kernel", "linear", "svm"])
-METRICS = click.Choice(
-    ["euclidean", "cosine", "manhattan", "chebyshev", "correlation", "canberra", "braycurtis", "hamming"]
+from proxcode._command import (
+    BITS,
+    COUNT,
+    FILE,
+    HASHES,
+    SEED,
+    Sentences,
+    as_json,
+    check_free,
+    force,
+    make_folder,
+    near_options,
+    part_options,
+    show,
 )
-BITS = click.IntRange(1, 1024)
-COUNT = click.IntRange(1)
-SEED = click.IntRange(0, 2**32 - 1)
-EXTRAS = {"matplotlib": "plots", "pyarrow": "tables", "h5py": "tables", "skops": "skops"}
-
-
-class Sentences(click.Group):
-    """A group whose commands end with one sentence where something is wrong, and with a traceback under --debug."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take --debug wherever it stands."""
-        ctx.meta["debug"] = "--debug" in args
-        return super().parse_args(ctx, [argument for argument in args if argument != "--debug"])
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command."""
-        try:
-            return super().invoke(ctx)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
-            raise
-        except KeyboardInterrupt:
-            remedy = "goes on from what was finished" if ctx.meta.get("resumes") else "begins anew"
-            click.echo(f"Interrupted: the same command {remedy}.", err=True)
-            sys.exit(130)
-        except Exception as error:
-            if ctx.meta["debug"] or (isinstance(error, OSError) and error.errno == errno.EPIPE):
-                raise  # click ends in silence where nobody reads on, as in `| head`
-            raise click.ClickException(_sentence(error)) from error
-
-
-def _sentence(error: Exception) -> str:
-    """Return what an error says, in one line."""
-    if isinstance(error, MemoryError):
-        reason = f" ({error})" if str(error) else ""
-        return f"there is not enough memory{reason}: take fewer vectors, or a larger machine."
-    if isinstance(error, ModuleNotFoundError) and (package := str(error.name).partition(".")[0]) in EXTRAS:
-        return f"{package} is missing: pip install 'proxcode[{EXTRAS[package]}]'."
-    if isinstance(error, OSError) and error.strerror is not None:
-        named = f"{error.filename}: " if error.filename is not None else ""
-        return f"{named}{error.strerror}: {_REMEDIES.get(error.errno or 0, 'choose another file or folder')}."
-    text = " ".join(str(error).split())
-    is_ours = isinstance(error, ValueError | TypeError | OSError | ImportError)
-    return text if is_ours and text else f"unexpected {type(error).__name__}: {text} (--debug shows where)."
-
-
-_REMEDIES = {
-    errno.EACCES: "choose another place, or change its permissions",
-    errno.EPERM: "choose another place, or change its permissions",
-    errno.EROFS: "choose another place, or change its permissions",
-    errno.ENOSPC: "free some space, then give the same command again",
-    errno.EDQUOT: "free some space, then give the same command again",
-}
+from proxcode._show import columns
 
 
 @click.group(
@@ -93,99 +45,6 @@ def main() -> None:
     Vectors come from .npy, .npz, .csv, .tsv, .fvecs, .bvecs, .ivecs and .safetensors files; from .parquet,
     .arrow, .feather, .h5 and .hdf5 with: pip install 'proxcode[tables]'
     """
-
-
-def _gathered(name: str, gather: Callable[..., Any], *options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Options that several verbs share, and that reach a verb as one argument."""
-
-    def decorate(command: Callable[..., Any]) -> Any:
-        @wraps(command)
-        def with_gathered(**values: Any) -> Any:
-            own = {parameter: values.pop(parameter) for parameter in signature(gather).parameters}
-            return command(**values, **{name: gather(**own)})
-
-        decorated: Any = with_gathered
-        for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
-
-    return decorate
-
-
-def _part(key: str | None, columns: str | None) -> tuple[str | None, tuple[str, ...]]:
-    return key, tuple(columns.split(",")) if columns else ()
-
-
-def _near(
-    labels: str | None,
-    pairs: Path | None,
-    others: str | None,
-    radius: float | None,
-    neighbors: float | None,
-    metric: str | None,
-) -> Any:
-    from proxcode.jobs import Near
-
-    if others is not None and pairs is None:
-        raise click.UsageError("--others says what the pairs not in --pairs are: give --pairs too.")
-    if metric is not None and (labels is not None or pairs is not None):
-        raise click.UsageError("--metric measures distances, and --labels and --pairs need none: leave it out.")
-    return Near(labels, pairs, others or "unknown", radius, neighbors, metric or "euclidean")
-
-
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-force = click.option("--force", is_flag=True, help="Replace the output file if it is there.")
-part_options = _gathered(
-    "part",
-    _part,
-    click.option("--key", help="Array to take, in a file of several (.npz, .safetensors, .h5)."),
-    click.option("--columns", help="Columns to take, comma-separated names or numbers from 0 (tables)."),
-)
-near_options = _gathered(
-    "near",
-    _near,
-    click.option("--labels", help="Near is the same label: FILE, FILE:COLUMN or FILE:KEY; or a 0/1 matrix."),
-    click.option("--pairs", type=FILE, help="Near as listed: a CSV of i, j, near or far (or +1, -1)."),
-    click.option("--others", type=click.Choice(["unknown", "far"]), help="Pairs not in --pairs; else unknown."),
-    click.option("--radius", type=click.FloatRange(0), help="Near is within this distance."),
-    click.option(
-        "--neighbors",
-        type=click.FloatRange(0, min_open=True),
-        help="Near is within the distance that gives so many on average.",
-    ),
-    click.option("--metric", type=METRICS, help="Of --radius and --neighbors; else euclidean."),
-)
-
-
-def _check_free(output: Path | None, force: bool) -> None:
-    """Refuse what cannot be written, or would be written over, before any work is done."""
-    if output is None:
-        return
-    if output.is_dir():
-        raise click.ClickException(f"{output} is a folder: name a file in it.")
-    if output.exists() and not force:
-        raise click.ClickException(f"{output} is there already: give another name, or --force to replace it.")
-    _check_folder(output.parent, output.name)
-
-
-def _check_folder(folder: Path, name: str) -> None:
-    if not folder.is_dir():
-        raise click.ClickException(f"there is no folder {folder} to write {name} to: make it first.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise click.ClickException(
-            f"the folder {folder} cannot be written to: choose another, or change its permissions."
-        )
-
-
-def _make_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise click.ClickException(f"{folder} is a file: name a folder to write to.")
-    folder.mkdir(parents=True, exist_ok=True)
-    _check_folder(folder, "results")
-
-
-def _print(as_json: bool, record: dict[str, Any], text: Callable[[], str] | None = None) -> None:
-    click.echo(json.dumps(record) if as_json else text() if text else facts(record))
 
 
 @main.command()
@@ -231,7 +90,7 @@ def fit(
     """
     from proxcode.jobs import HASH_FUNCTIONS, Table, fit_model
 
-    _check_free(output, force)
+    check_free(output, force)
     click.get_current_context().meta["resumes"] = checkpoint
     parameters = {
         "n_bits": bits,
@@ -242,7 +101,7 @@ def fit(
     }
     model = fit_model(Table(vectors, *part), near, output, parameters, checkpoint=checkpoint)
     learned = {"bits": model.n_bits_, "radius": model.radius_, "training loss": model.history_[-1].loss}
-    _print(as_json, {"model": str(output), **learned, "points": len(model.codes_)})
+    show(as_json, {"model": str(output), **learned, "points": len(model.codes_)})
 
 
 @main.command()
@@ -274,7 +133,7 @@ def encode(
 
     from proxcode.jobs import Table, encode_vectors
 
-    _check_free(output, force)
+    check_free(output, force)
     click.get_current_context().meta["resumes"] = True
     bar = tqdm(unit=" rows", disable=not sys.stderr.isatty())
 
@@ -286,7 +145,7 @@ def encode(
         table = Table(vectors, *part)
         encoded = encode_vectors(model, table, output, n_bits=bits, trusted=trust or None, make_progress=progress_of)
     resumed = {"resumed at row": encoded.first_row} if encoded.first_row else {}
-    _print(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed})
+    show(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed})
 
 
 @main.command()
@@ -348,18 +207,18 @@ def search(
         raise click.UsageError("--near asks for the radius that a model learned: give --model too.")
     if model is None and (asymmetric or vectors):
         raise click.UsageError("--asymmetric and --vectors need the queries as vectors: give them, and --model.")
-    _check_free(output, force)
+    check_free(output, force)
     if output is not None:
         check_table_name(output)
     query = Query(k, NEAR if near else radius, asymmetric, vectors, oversample)
     table = Table(queries, *part)
     found = search_codes(codes, table, query, model_path=model, n_bits=bits, ids=ids, n_threads=threads)
     if output is None:
-        _print(as_json, {name: column.tolist() for name, column in found.items()}, lambda: _columns(found))
+        show(as_json, {name: column.tolist() for name, column in found.items()}, lambda: _columns(found))
         return
     write_table(output, found)
     n_queries = len(set(found["query"].tolist()))
-    _print(as_json, {"neighbors": str(output), "rows": len(found["query"]), "queries with neighbors": n_queries})
+    show(as_json, {"neighbors": str(output), "rows": len(found["query"]), "queries with neighbors": n_queries})
 
 
 def _columns(found: dict[str, Any]) -> str:
@@ -398,7 +257,7 @@ def evaluate(
     """
     from proxcode.jobs import Table, evaluate_model
 
-    _check_free(figure, force)
+    check_free(figure, force)
     _check_figure(figure)
     names = tuple(name for name in peers.split(",") if name)
     evaluation = evaluate_model(model, Table(vectors, *part), near, train=train, peers=names)
@@ -406,7 +265,7 @@ def evaluate(
     rows = [row._asdict() for row in evaluation.rows]
     left_out = {f"{method} {bits}": why for (method, bits), why in evaluation.left_out.items()}
     record = {"rows": rows, "left out": left_out, "radius": evaluation.model.radius_, "figure": str(figure)}
-    _print(as_json, record, lambda: _evaluation_text(record))
+    show(as_json, record, lambda: _evaluation_text(record))
 
 
 def _check_figure(path: Path | None = None) -> None:
@@ -453,10 +312,10 @@ def cut(graph: Path, output: Path | None, max_cut: bool, starts: int, seed: int,
     from proxcode.jobs import cut_graph
     from proxcode.tables.writing import check_table_name
 
-    _check_free(output, force)
+    check_free(output, force)
     if output is not None:
         check_table_name(output)
-    _print(as_json, cut_graph(graph, max_cut=max_cut, n_starts=starts, seed=seed, output=output))
+    show(as_json, cut_graph(graph, max_cut=max_cut, n_starts=starts, seed=seed, output=output))
 
 
 @main.command()
@@ -471,33 +330,38 @@ def info(file: Path, as_json: bool) -> None:
     """
     from proxcode.jobs import describe
 
-    _print(as_json, describe(file))
+    show(as_json, describe(file))
 
 
 @main.command()
-@click.argument("name", required=False)
+@click.argument("names", nargs=-1)
 @click.option("--output", type=FILE, default="results", show_default=True, help="Folder for tables and pictures.")
 @click.option("--quick", is_flag=True, help="A small form that shows that it works.")
 @as_json
-def reproduce(name: str | None, output: Path, quick: bool, as_json: bool) -> None:
-    """Run an experiment of the paper by its NAME; without a name, list them.
+def reproduce(names: tuple[str, ...], output: Path, quick: bool, as_json: bool) -> None:
+    """Run experiments of the paper by their NAMES, or all; without a name, list them.
+
+    What is finished is not run again: the same command goes on after a kill.
 
     \b
-    Example:
-      proxcode reproduce initial-guess --output results
+    Examples:
+      proxcode reproduce table1 --output results
+      proxcode reproduce all --quick
     """
     from proxcode.experiments import EXPERIMENTS
 
-    if name is None:
-        about = {name: (run.__doc__ or "").strip().splitlines()[0] for name, run in EXPERIMENTS.items()}
-        _print(as_json, about)
+    if not names:
+        show(as_json, {name: (run.__doc__ or "").strip().splitlines()[0] for name, run in EXPERIMENTS.items()})
         return
-    if name not in EXPERIMENTS:
-        raise click.ClickException(f"there is no experiment {name!r}: choose from {', '.join(EXPERIMENTS)}.")
+    unknown = [name for name in names if name not in (*EXPERIMENTS, "all")]
+    if unknown:
+        raise click.ClickException(f"there is no experiment {unknown[0]!r}: choose from {', '.join(EXPERIMENTS)}.")
     _check_figure()
-    _make_folder(output)
-    written = EXPERIMENTS[name](output, quick, sys.stderr.isatty())
-    _print(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))
+    make_folder(output)
+    written: list[Path] = []
+    for name in EXPERIMENTS if "all" in names else names:
+        written += EXPERIMENTS[name](output, quick, sys.stderr.isatty())
+    show(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))
 
 
 @main.command()
@@ -512,7 +376,7 @@ def demo(output: Path) -> None:
     from proxcode.demo import TITLE, run_demo
 
     _check_figure()
-    _make_folder(output)
+    make_folder(output)
     click.echo("Codes of handwritten digits: 1,000 to learn from, 797 new ones to measure on.\n")
     evaluation = run_demo(verbose=sys.stderr.isatty())
     _draw(evaluation, TITLE, output / "digits.png")

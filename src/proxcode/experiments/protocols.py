@@ -130,7 +130,7 @@ def labels_split(
     data = load(dataset)
     order = np.random.default_rng(seed).permutation(len(data.X))
     train, test = order[size.n_test :][: size.n_train], order[: size.n_test]
-    return kind(_unit(data.X) if unit_rows else data.X, _labels(data), np.sort(train), np.sort(test))
+    return kind(_unit(data.X) if unit_rows else data.X, _labels(data), train, test)
 
 
 def unseen_split(dataset: str, seed: int, size: Size, n_seen: int) -> Split:
@@ -141,7 +141,7 @@ def unseen_split(dataset: str, seed: int, size: Size, n_seen: int) -> Split:
     is_seen = np.isin(y, rng.permutation(np.unique(y))[:n_seen])
     order = rng.permutation(len(data.X))
     train, test = order[is_seen[order]][: size.n_train], order[~is_seen[order]][: size.n_test]
-    return TestAgainstTest(data.X, y, np.sort(train), np.sort(test))
+    return TestAgainstTest(data.X, y, train, test)
 
 
 def radius_split(
@@ -155,7 +155,7 @@ def radius_split(
     """Draw training and test points; near by distance."""
     data = load(dataset)
     order = np.random.default_rng(seed).permutation(len(data.X))
-    rows = {"train": np.sort(order[size.n_test :][: size.n_train]), "test": np.sort(order[: size.n_test])}
+    rows = {"train": order[size.n_test :][: size.n_train], "test": order[: size.n_test]}
     train, test = data.X[rows["train"]], data.X[rows["test"]]
     if n_components is not None:
         from sklearn.decomposition import PCA
