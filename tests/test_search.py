@@ -100,7 +100,8 @@ def test_all_ones_against_all_zeros():
     assert distance.tolist() == [[1024, 1024, 1024]]
 
 
-def test_results_do_not_depend_on_the_number_of_threads(rng):
+def test_results_do_not_depend_on_the_number_of_threads(rng, monkeypatch):
+    monkeypatch.setattr(exact_module, "SMALL", 0)
     codes, queries = random_codes(rng, 300_000, 48, 200), random_codes(rng, 3, 48, 200)
     expected = HammingIndex(48, n_threads=1, tables=False).add(codes)
     for n_threads in (2, 5):

@@ -25,7 +25,7 @@ from proxcode.search.multi_index import FILL_COST, PLANE_COST, MultiIndex, cut_i
 from proxcode.search.results import Found
 
 GROUP = 16  # queries compared with a block of codes while it is in the processor's cache
-SMALL = 2_000_000  # bytes compared, below which threads cost more than they save
+SMALL = 32_000_000  # bytes compared, about a millisecond, below which threads cost more than they save
 MIN_CODES = 65_536  # from which on tables are thought of
 OBSERVED, EVERY = 8, 2e6  # queries from which costs are estimated, each time that a plane has cost so much
 TRIAL = 16  # queries of a call that try the tables before the rest follow the majority
