@@ -273,7 +273,7 @@ def test_graph_is_taken_as_it_is(rng):
 @pytest.mark.parametrize(
     ("W", "message"),
     [
-        (np.zeros((2, 3)), r"square.*\(2, 3\)"),
+        (np.zeros((2, 4)), r"square.*\(2, 4\)"),
         (sp.csr_array((2, 3)), r"square.*\(2, 3\)"),
         (np.zeros(4), r"square.*\(4,\)"),
         (np.zeros((0, 0)), "no points.*at least one"),

@@ -1,7 +1,11 @@
 """Signed graph cut: maximise b'Wb over b in {-1, +1}^n. Knows nothing of codes."""
 
-from proxcode.cut.graph import Cut, DenseGraph, SignedGraph, SparseGraph, as_graph
+from proxcode.cut.annealing import Annealing
+from proxcode.cut.bounds import SemidefiniteBound, UpperBound, certify
+from proxcode.cut.cycles import CycleBound
+from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.initial import (
+    AlonNaorGuess,
     InitialGuess,
     LaplacianGuess,
     ProjectionGuess,
@@ -9,25 +13,45 @@ from proxcode.cut.initial import (
     SemidefiniteGuess,
     SignedLaplacianGuess,
 )
-from proxcode.cut.search import Restarts, signed_cut
+from proxcode.cut.inputs import as_graph
+from proxcode.cut.problems import Frustration, GroundState, MaxCut, frustration, ising_ground_state, max_cut
+from proxcode.cut.reduction import Reduction
+from proxcode.cut.result import Cut, Progress
+from proxcode.cut.search import Restarts, Search, signed_cut
 from proxcode.cut.updates import BitUpdate, LocalSearch, NoUpdate, VectorUpdate
 
 __all__ = [
+    "AlonNaorGuess",
+    "Annealing",
     "BitUpdate",
     "Cut",
+    "CycleBound",
     "DenseGraph",
+    "Frustration",
+    "GroundState",
     "InitialGuess",
     "LaplacianGuess",
     "LocalSearch",
+    "MaxCut",
     "NoUpdate",
+    "Progress",
     "ProjectionGuess",
     "RandomGuess",
+    "Reduction",
     "Restarts",
+    "Search",
+    "SemidefiniteBound",
     "SemidefiniteGuess",
     "SignedGraph",
     "SignedLaplacianGuess",
     "SparseGraph",
+    "UpperBound",
     "VectorUpdate",
     "as_graph",
+    "certify",
+    "frustration",
+    "ising_ground_state",
+    "max_cut",
     "signed_cut",
+    "sparse_graph",
 ]

@@ -1,5 +1,10 @@
-"""Numba kernels over explicit weight matrices."""
+"""Numba kernels over explicit weight matrices.
 
+The annealing kernels keep the stabilities g_i = b_i s_i, s = Wb: a flip of point i changes b'Wb by -4 g_i, so that a
+proposal costs one comparison. Arrays of sides hold numbers of the weights' own type.
+"""
+
+import numpy as np
 from numba import njit
 
 
@@ -17,3 +22,186 @@ def add_sparse_row(indptr, indices, data, i, step, field):
     """field[j] += step * W[i, j] over the stored entries of row i."""
     for k in range(indptr[i], indptr[i + 1]):
         field[indices[k]] += step * data[k]
+
+
+@njit(cache=True, nogil=True)
+def _flip_sparse(indptr, indices, data, i, side, stability):
+    step = 2 * side[i]
+    for k in range(indptr[i], indptr[i + 1]):
+        j = indices[k]
+        stability[j] -= step * side[j] * data[k]
+    side[i] = -side[i]
+    stability[i] = -stability[i]
+
+
+@njit(cache=True, nogil=True)
+def anneal_sparse(indptr, indices, data, side, stability, table, offsets, temperatures):
+    """One Metropolis sweep per temperature, T e_i being drawn from a table of exponentials e = -log u.
+
+    Returns the flips; updates `side` and `stability` in place.
+    """
+    mask = table.size - 1
+    flips = 0
+    for sweep in range(temperatures.size):
+        temperature, offset = temperatures[sweep], offsets[sweep]
+        for i in range(side.size):
+            if stability[i] < temperature * table[(offset + i) & mask]:
+                _flip_sparse(indptr, indices, data, i, side, stability)
+                flips += 1
+    return flips
+
+
+@njit(cache=True, nogil=True)
+def descend_sparse(indptr, indices, data, side, stability, tolerance):
+    """Flip points until no flip improves; returns the flips, updates `side` and `stability` in place."""
+    flips, before = 0, -1
+    while flips > before:
+        before = flips
+        for i in range(side.size):
+            if stability[i] < -tolerance[i]:
+                _flip_sparse(indptr, indices, data, i, side, stability)
+                flips += 1
+    return flips
+
+
+@njit(cache=True, nogil=True)
+def sparse_stability(indptr, indices, data, side, stability):
+    """stability[i] = b_i sum_j w_ij b_j."""
+    for i in range(side.size):
+        total = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            total += data[k] * side[indices[k]]
+        stability[i] = total * side[i]
+
+
+@njit(cache=True, nogil=True)
+def _flip_dense(weights, i, side, stability):
+    step, own = 2 * side[i], stability[i]
+    row = weights[i]
+    for j in range(side.size):
+        stability[j] -= step * side[j] * row[j]
+    side[i] = -side[i]
+    stability[i] = -own  # whatever the diagonal holds
+
+
+@njit(cache=True, nogil=True)
+def anneal_dense(weights, side, stability, table, offsets, temperatures):
+    """`anneal_sparse` over a square array, its diagonal ignored."""
+    mask = table.size - 1
+    flips = 0
+    for sweep in range(temperatures.size):
+        temperature, offset = temperatures[sweep], offsets[sweep]
+        for i in range(side.size):
+            if stability[i] < temperature * table[(offset + i) & mask]:
+                _flip_dense(weights, i, side, stability)
+                flips += 1
+    return flips
+
+
+@njit(cache=True, nogil=True)
+def descend_dense(weights, side, stability, tolerance):
+    """`descend_sparse` over a square array, its diagonal ignored."""
+    flips, before = 0, -1
+    while flips > before:
+        before = flips
+        for i in range(side.size):
+            if stability[i] < -tolerance[i]:
+                _flip_dense(weights, i, side, stability)
+                flips += 1
+    return flips
+
+
+@njit(cache=True, nogil=True)
+def dense_stability(weights, side, stability):
+    """stability[i] = b_i sum_j w_ij b_j, j other than i."""
+    for i in range(side.size):
+        total = 0.0
+        for j in range(side.size):
+            total += weights[i, j] * side[j]
+        stability[i] = total * side[i] - weights[i, i]
+
+
+@njit(cache=True, nogil=True)
+def keep_components(indptr, indices, data, best, other):
+    """Take over from `other` each connected component of the difference to `best` that does not lower b'Wb.
+
+    Components have no edge between them, so that their gains add up. Updates `best` in place.
+    """
+    n = best.size
+    seen = np.zeros(n, np.bool_)
+    component = np.empty(n, np.int64)
+    for root in range(n):
+        if seen[root] or best[root] == other[root]:
+            continue
+        component[0], size, position, gain = root, 1, 0, 0.0
+        seen[root] = True
+        while position < size:
+            i = component[position]
+            position += 1
+            for k in range(indptr[i], indptr[i + 1]):
+                j = indices[k]
+                if best[j] == other[j]:
+                    gain -= data[k] * best[i] * best[j]
+                elif not seen[j]:
+                    seen[j] = True
+                    component[size] = j
+                    size += 1
+        if gain >= 0:
+            for k in range(size):
+                best[component[k]] = other[component[k]]
+
+
+@njit(cache=True, nogil=True)
+def enumerate_sides(weights):
+    """Return the best of all partitions, the last point on the side +1; W has no diagonal, n is small.
+
+    Partitions are visited in the order of the Gray code: each differs from the one before by one flip.
+    """
+    n = weights.shape[0]
+    side = np.ones(n)
+    field = np.zeros(n)
+    for i in range(n):
+        for j in range(n):
+            field[i] += weights[i, j]
+    value, best = 0.0, 0.0
+    best_side = side.copy()
+    for count in range(1, 1 << (n - 1)):
+        i, bits = 0, count
+        while bits & 1 == 0:
+            bits >>= 1
+            i += 1
+        value -= 4.0 * side[i] * field[i]
+        side[i] = -side[i]
+        for j in range(n):
+            field[j] += 2.0 * side[i] * weights[i, j]
+        if value > best:
+            best = value
+            best_side[:] = side
+    return best_side
+
+
+@njit(cache=True, nogil=True)
+def mix_sparse(indptr, indices, data, vectors, norms):
+    """One sweep of the mixing method: v_i <- sum_j w_ij v_j, normalised, point after point.
+
+    Updates `vectors` and `norms`, the lengths before normalising, in place; returns the gain of sum w_ij v_i'v_j.
+    """
+    n, rank = vectors.shape
+    total = np.empty(rank)
+    gain = 0.0
+    for i in range(n):
+        total[:] = 0.0
+        for k in range(indptr[i], indptr[i + 1]):
+            j, weight = indices[k], data[k]
+            for r in range(rank):
+                total[r] += weight * vectors[j, r]
+        squared, before = 0.0, 0.0
+        for r in range(rank):
+            squared += total[r] * total[r]
+            before += total[r] * vectors[i, r]
+        norms[i] = np.sqrt(squared)
+        if norms[i] > 0:
+            gain += 2.0 * (norms[i] - before)
+            for r in range(rank):
+                vectors[i, r] = total[r] / norms[i]
+    return gain

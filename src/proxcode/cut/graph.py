@@ -5,7 +5,6 @@ sides. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out eve
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,29 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut._kernels import add_sparse_row, next_improving
+from proxcode.cut.result import Cut, Progress, Side
+
+__all__ = ["Cut", "DenseGraph", "Progress", "QuadraticForm", "Side", "SignedGraph", "SparseGraph", "Vector"]
 
 Vector = NDArray[np.float64]
-Side = NDArray[np.int8]
+Edges = tuple[NDArray[np.int64], NDArray[np.int64], Vector]
 
-
-@dataclass(frozen=True)
-class Cut:
-    """A partition of a signed graph.
-
-    Attributes
-    ----------
-    side : ndarray of int8, shape (n,)
-        -1 or +1 for each point.
-    value : float
-        b'Wb without the diagonal.
-    flips, sweeps : int
-        What the search took, over all its starts.
-    """
-
-    side: Side
-    value: float
-    flips: int
-    sweeps: int
+BLOCK = 1 << 22  # entries of a large array that are looked at together
 
 
 class QuadraticForm(ABC):
@@ -77,7 +61,10 @@ class SignedGraph(QuadraticForm):
         """Move a point to the other side; updates `side` and `field` in place."""
 
     def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
-        """Flip each point in turn whose flip improves; returns how many, updates `side` and `field` in place."""
+        """Flip each point in turn with b_i s_i < -tolerance_i; returns how many, updates `side` and `field` in place.
+
+        With a negative tolerance -T e_i, e_i exponential, this is a Metropolis sweep at temperature T.
+        """
         flips = 0
         point = self.next_improving(side, field, tolerance, 0)
         while point < self.n_points:
@@ -86,9 +73,15 @@ class SignedGraph(QuadraticForm):
             point = self.next_improving(side, field, tolerance, point + 1)
         return flips
 
+    def edges(self) -> Edges:
+        """Return the edges i < j as three arrays: i, j and w_ij."""
+        raise ValueError(f"{type(self).__name__} has no list of edges: its weights are not stored.")
 
-class _ExplicitGraph(SignedGraph):
+
+class ExplicitGraph(SignedGraph):
     """A graph whose weights are stored: the field is s itself."""
+
+    weights: Any
 
     def field(self, side: Side) -> Vector:
         return self.matvec(side.astype(np.float64))
@@ -100,31 +93,53 @@ class _ExplicitGraph(SignedGraph):
         return int(next_improving(side, field, tolerance, start))
 
 
-class DenseGraph(_ExplicitGraph):
-    """Weights as a square array."""
+class DenseGraph(ExplicitGraph):
+    """Weights as a square array of float64 or float32, used as it is; other numbers become float64.
+
+    A small array with a diagonal is copied without it; with a large one it is taken off every product.
+    """
 
     def __init__(self, W: NDArray[Any]) -> None:
-        self.weights: NDArray[np.float64] = np.array(W, dtype=np.float64)
-        np.fill_diagonal(self.weights, 0.0)
+        W = np.asarray(W)
+        self.weights: NDArray[Any] = W if W.dtype in (np.float64, np.float32) else W.astype(np.float64)
+        if self.weights.size <= BLOCK and self.weights.diagonal().any():
+            self.weights = self.weights.copy()
+            np.fill_diagonal(self.weights, 0.0)
+        self.diagonal: Vector = self.weights.diagonal().astype(np.float64)
         self.n_points = len(self.weights)
 
     def matvec(self, x: Vector) -> Vector:
-        return self.weights @ x
+        if self.weights.dtype == np.float64:
+            return self.weights @ x - self.diagonal * x
+        products = [self.weights[rows].astype(np.float64) @ x for rows in row_blocks(self.n_points)]
+        return np.concatenate(products) - self.diagonal * x
 
     def absolute_degrees(self) -> Vector:
-        return np.abs(self.weights).sum(axis=1)
+        sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_points)]
+        return np.concatenate(sums) - np.abs(self.diagonal)
 
     def flip(self, point: int, side: Side, field: Vector) -> None:
         side[point] = -side[point]
+        own = field[point]
         field += (2.0 * side[point]) * self.weights[point]
+        field[point] = own
+
+    def edges(self) -> Edges:
+        found = [np.nonzero(np.triu(self.weights[rows], rows.start + 1)) for rows in row_blocks(self.n_points)]
+        blocks = zip(row_blocks(self.n_points), found, strict=True)
+        first = np.concatenate([rows.start + i for rows, (i, _) in blocks])
+        second = np.concatenate([j for _, j in found])
+        return first, second, self.weights[first, second].astype(np.float64)
 
 
-class SparseGraph(_ExplicitGraph):
+class SparseGraph(ExplicitGraph):
     """Weights as a scipy.sparse matrix."""
 
     def __init__(self, W: Any) -> None:
         self.weights = sp.csr_array(W, dtype=np.float64, copy=True)
-        self.weights -= sp.diags_array(self.weights.diagonal())
+        self.weights.sum_duplicates()
+        if self.weights.diagonal().any():
+            self.weights -= sp.diags_array(self.weights.diagonal())
         self.weights.eliminate_zeros()
         self.n_points = self.weights.shape[0]
 
@@ -139,22 +154,19 @@ class SparseGraph(_ExplicitGraph):
         W = self.weights
         add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
 
+    def edges(self) -> Edges:
+        upper = sp.triu(self.weights, 1).tocoo()
+        return upper.row.astype(np.int64), upper.col.astype(np.int64), upper.data
 
-def as_graph(W: Any) -> SignedGraph:
-    """Make a graph of a symmetric array or scipy.sparse matrix, or say why it is none."""
-    if isinstance(W, SignedGraph):
-        return W
-    W = W if sp.issparse(W) else np.asarray(W)
-    if W.ndim != 2 or W.shape[0] != W.shape[1]:
-        raise ValueError(f"W must be a square matrix of weights; got shape {W.shape}.")
-    if W.shape[0] == 0:
-        raise ValueError("W has no points: give at least one.")
-    if W.dtype.kind not in "biuf":
-        raise ValueError(f"W must hold real numbers; got dtype {W.dtype}.")
-    W = sp.csr_array(W, dtype=np.float64) if sp.issparse(W) else W.astype(np.float64)
-    if not np.isfinite(W.data if sp.issparse(W) else W).all():
-        raise ValueError("W has NaN or infinite weights: set unknown pairs to 0.")
-    difference = float(abs(W - W.T).max())
-    if difference > 1e-10 * abs(W).max():
-        raise ValueError(f"W must be symmetric; W and W.T differ by up to {difference:g}: use (W + W.T) / 2.")
-    return SparseGraph(W) if sp.issparse(W) else DenseGraph(W)
+
+def row_blocks(n: int) -> list[slice]:
+    """Return the rows of an n x n array in slices of about BLOCK entries."""
+    step = max(1, BLOCK // n)
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+
+
+def sparse_graph(n: int, first: NDArray[Any], second: NDArray[Any], weight: NDArray[Any]) -> SparseGraph:
+    """Return the graph of a list of edges; parallel edges are summed, self-loops ignored."""
+    weight = np.asarray(weight, np.float64)
+    W = sp.coo_array((weight, (first, second)), shape=(n, n)).tocsr()
+    return SparseGraph(W + W.T)

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import Side, SignedGraph
-from proxcode.cut.spectral import diagonal_shift, smallest_eigenpairs, smallest_laplacian_eigenvectors
+from proxcode.cut.graph import ExplicitGraph, Side, SignedGraph
+from proxcode.cut.mixing import mixed_vectors, shifted_vectors
+from proxcode.cut.spectral import smallest_eigenpairs, smallest_laplacian_eigenvectors
 
 
 class InitialGuess(ABC, BaseEstimator):
@@ -70,10 +71,12 @@ class ProjectionGuess(InitialGuess):
 class SemidefiniteGuess(InitialGuess):
     """The semidefinite relaxation of Alon and Naor, solved at low rank and rounded by random hyperplanes.
 
-    Each point has a unit vector v_i in r dimensions; sum_ij w_ij v_i'v_j is raised by v_i <- normalised rows of
-    (W + shift I) V, the vector update of Algorithm 1 on the sphere, which never lowers it. From rank sqrt(2 n) on the
-    factored problem has no spurious local maxima for almost all W (Boumal, Voroninski, Bandeira). A product with W
-    costs n^2 r operations: meant for up to some thousands of points.
+    Each point has a unit vector v_i in r dimensions; sum_ij w_ij v_i'v_j is raised point after point by the mixing
+    method, v_i <- sum_j w_ij v_j normalised. From rank sqrt(2 n) on the factored problem has no spurious local maxima
+    for almost all W (Boumal, Voroninski, Bandeira). Graphs whose weights are not stored are raised for all points at
+    once instead, v_i <- normalised rows of (W + shift I) V, the vector update of Algorithm 1 on the sphere. A sweep
+    costs r operations for each weight: meant for up to some millions of weights. What the vectors prove is told by
+    `proxcode.cut.SemidefiniteBound`.
 
     Parameters
     ----------
@@ -96,25 +99,10 @@ class SemidefiniteGuess(InitialGuess):
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
         """Return the best of the rounded partitions."""
-        vectors = self._vectors(graph, rng)
+        climb = mixed_vectors if isinstance(graph, ExplicitGraph) else shifted_vectors
+        vectors = climb(graph, self.rank, self.max_iter, self.tolerance, rng)
         candidates = [sides(vectors @ rng.standard_normal(vectors.shape[1])) for _ in range(self.n_roundings)]
         return max(candidates, key=graph.value)
 
-    def _vectors(self, graph: SignedGraph, rng: np.random.Generator) -> NDArray[np.float64]:
-        n = graph.n_points
-        rank = self.rank or int(np.ceil(np.sqrt(2 * n))) + 1
-        shift = diagonal_shift(graph, rng)
-        vectors = _unit_rows(rng.standard_normal((n, rank)))
-        value = -np.inf
-        for _ in range(self.max_iter):
-            product = np.column_stack([graph.matvec(column) for column in np.ascontiguousarray(vectors.T)])
-            previous, value = value, float((product * vectors).sum())
-            if value - previous <= self.tolerance * abs(value):
-                break
-            vectors = _unit_rows(product + shift * vectors)
-        return vectors
 
-
-def _unit_rows(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1.0)
+AlonNaorGuess = SemidefiniteGuess

@@ -1,18 +1,31 @@
 """Find a bit as a cut: maximise b'Wb over b in {-1, +1}^n (Eq. 11).
 
-1. take an initial guess (`initial`),
-2. improve it by a local search (`update`),
-3. repeat for several starts and keep the best (`Restarts`).
+1. make a graph of what is given (`as_graph`),
+2. search: `Annealing`, the default, or `Restarts`, which takes an initial guess, improves it by a local search, repeats
+   that for several starts and keeps the best,
+3. where asked, bound what any partition could reach (`certify`).
 """
 
-from typing import Any
+import time
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import Cut, SignedGraph, as_graph
+from proxcode.cut.annealing import Annealing
+from proxcode.cut.bounds import UpperBound, certify
+from proxcode.cut.graph import Cut, SignedGraph
 from proxcode.cut.initial import InitialGuess, RandomGuess
+from proxcode.cut.inputs import as_graph
+from proxcode.cut.result import Progress
 from proxcode.cut.updates import BitUpdate, LocalSearch
+
+
+class Search(Protocol):
+    """What finds a cut: `Annealing` or `Restarts`."""
+
+    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
+        """Return a partition with large b'Wb."""
 
 
 class Restarts(BaseEstimator):
@@ -25,6 +38,7 @@ class Restarts(BaseEstimator):
     update : LocalSearch, default=None
         None is `BitUpdate()`.
     n_starts : int, default=1
+        Fewer are made where a time limit or Ctrl-C ends them, but at least one.
     """
 
     def __init__(
@@ -34,14 +48,31 @@ class Restarts(BaseEstimator):
         self.update = update
         self.n_starts = n_starts
 
-    def solve(self, graph: SignedGraph, rng: np.random.Generator) -> Cut:
+    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found."""
         if self.n_starts < 1:
             raise ValueError(f"n_starts={self.n_starts}: a search needs at least 1 start.")
         initial, update = self.initial or RandomGuess(), self.update or BitUpdate()
-        found = [update.improve(graph, initial.guess(graph, rng), rng) for _ in range(self.n_starts)]
-        best = max(found, key=lambda cut: cut.value)
-        return Cut(best.side, best.value, sum(c.flips for c in found), sum(c.sweeps for c in found))
+        start, status = time.perf_counter(), "finished"
+        best = Cut(np.ones(0, np.int8), -np.inf, 0, 0)
+        flips, sweeps = 0, 0
+        history: list[Progress] = []
+        try:
+            for _ in range(self.n_starts):
+                found = update.improve(graph, initial.guess(graph, rng), rng)
+                flips, sweeps = flips + found.flips, sweeps + found.sweeps
+                elapsed = time.perf_counter() - start
+                if found.value > best.value:
+                    best = found
+                    history.append(Progress(elapsed, sweeps, found.value))
+                if time_limit is not None and elapsed >= time_limit:
+                    status = "time limit"
+                    break
+        except KeyboardInterrupt:
+            if not history:
+                raise
+            status = "interrupted"
+        return Cut(best.side, best.value, flips, sweeps, tuple(history), status, graph=graph)
 
 
 def signed_cut(
@@ -49,21 +80,29 @@ def signed_cut(
     *,
     initial: InitialGuess | None = None,
     update: LocalSearch | None = None,
-    n_starts: int = 10,
+    search: Search | None = None,
+    bound: UpperBound | None = None,
+    time_limit: float | None = None,
+    n_starts: int | None = None,
     random_state: Any = None,
 ) -> Cut:
     """Cut a signed graph: find b in {-1, +1}^n with large b'Wb.
 
     Parameters
     ----------
-    W : array or scipy.sparse matrix of shape (n, n)
-        Symmetric weights; positive attracts, negative repels, 0 is no edge. The diagonal is ignored.
-    initial : InitialGuess, default=None
-        Where each start begins; None is `RandomGuess()`.
-    update : LocalSearch, default=None
-        How it is improved; None is `BitUpdate()`.
-    n_starts : int, default=10
-        The best of so many starts is returned.
+    W : array, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
+        Symmetric weights; positive attracts, negative repels, 0 is no edge. The diagonal is ignored. See `as_graph`.
+    initial, update, n_starts : InitialGuess, LocalSearch, int, default=None
+        Where one of them is given, the search is `Restarts(initial, update, n_starts)`, the paper's way; n_starts is
+        then 10 by default.
+    search : Annealing or Restarts, default=None
+        None is `Annealing()`, unless one of the three above is given.
+    bound : UpperBound, default=None
+        Bounds what any partition could reach, such as `SemidefiniteBound()` or `CycleBound()`; see `certify`. None
+        leaves what the search itself knows.
+    time_limit : float, default=None
+        Seconds; Ctrl-C ends the search too, and its best cut so far is returned. None lets the search end by itself,
+        after about a second's work for `Annealing()`, with a result that depends on the seed alone.
     random_state : int, Generator or None
         Same seed, same cut.
 
@@ -79,8 +118,16 @@ def signed_cut(
     >>> from proxcode import signed_cut
     >>> W = np.array([[0, 1, -1, -1], [1, 0, -1, -1], [-1, -1, 0, 1], [-1, -1, 1, 0]])
     >>> cut = signed_cut(W, random_state=0)
-    >>> bool(cut.side[0] == cut.side[1] != cut.side[2] == cut.side[3]), cut.value
-    (True, 12.0)
+    >>> bool(cut.side[0] == cut.side[1] != cut.side[2] == cut.side[3]), cut.value, cut.proved
+    (True, 12.0, True)
     """
+    restarts_asked = any(part is not None for part in (initial, update, n_starts))
+    if search is not None and restarts_asked:
+        raise ValueError("give initial, update and n_starts to the search itself, such as Restarts(initial, update).")
+    if time_limit is not None and not time_limit > 0:
+        raise ValueError(f"time_limit={time_limit}: give seconds above 0, or None.")
+    if search is None:
+        search = Restarts(initial, update, 10 if n_starts is None else n_starts) if restarts_asked else Annealing()
     rng = np.random.default_rng(random_state)
-    return Restarts(initial, update, n_starts).solve(as_graph(W), rng)
+    cut = search.solve(as_graph(W), rng, time_limit)
+    return cut if bound is None else certify(cut, bound, rng)

@@ -1,0 +1,258 @@
+"""Annealing: the search for all sizes.
+
+1. reduce the graph exactly where its edges are listed and few (`Reduction`); with at most 20 points left, try all
+   partitions, which proves the cut;
+2. start from the sign of the largest eigenvector of W, later from random partitions;
+3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
+   local field, or 0.25 lambda_max(W) where that is more, as it is on networks with hubs, to 0.05 times the median local
+   field; then flip until no flip improves;
+4. reheat to between 0.18 and 0.28, cool again, and take over from the result each connected component of its difference
+   to the run's best that does not lower it;
+5. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
+   as in 4.
+
+Whatever ends it, a limit or Ctrl-C, the best partition so far is returned, undone to the whole graph. With a limit in
+sweeps the same seed gives the same cut; with a limit in seconds it depends on the machine.
+"""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from proxcode.cut._kernels import enumerate_sides
+from proxcode.cut.bounds import attainable
+from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
+from proxcode.cut.initial import InitialGuess, sides
+from proxcode.cut.reduction import Reduction
+from proxcode.cut.result import Cut, Progress, Side
+from proxcode.cut.spectral import smallest_eigenpairs
+from proxcode.cut.updates import BitUpdate
+from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
+
+HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
+REHEAT = (0.18, 0.28)
+FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
+KERNEL_SECONDS = 0.05  # about so long no signal is heard
+DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
+
+
+class Budget:
+    """Sweeps and seconds that a search may take.
+
+    Parameters
+    ----------
+    n_sweeps : int or None
+    seconds : float or None
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, n_sweeps: int | None, seconds: float | None, clock: Callable[[], float]) -> None:
+        self.n_sweeps, self.seconds, self.clock = n_sweeps, seconds, clock
+        self.start = clock()
+        self.sweeps, self.per_sweep = 0, 0.0
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start."""
+        return self.clock() - self.start
+
+    def left(self) -> float:
+        """Return about how many sweeps are left."""
+        by_sweeps = float("inf") if self.n_sweeps is None else self.n_sweeps - self.sweeps
+        if self.seconds is None:
+            return by_sweeps
+        return min(by_sweeps, 0.98 * (self.seconds - self.elapsed()) / max(self.per_sweep, 1e-9))
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the seconds are over."""
+        return self.seconds is not None and self.elapsed() >= 0.98 * self.seconds
+
+    def spend(self, walk: Walk, temperatures: Vector, offsets: Offsets) -> None:
+        """Let a walk anneal in pieces short enough to hear Ctrl-C and to see the clock."""
+        done = 0
+        while done < len(temperatures) and not self.is_late:
+            size = int(min(max(1.0, KERNEL_SECONDS / max(self.per_sweep, 1e-9)), len(temperatures) - done))
+            size = size if self.per_sweep else 1
+            before = self.clock()
+            walk.anneal(temperatures[done : done + size], offsets[done : done + size])
+            self.per_sweep = (self.clock() - before) / size
+            done += size
+            self.sweeps += size
+
+
+class Annealing(BaseEstimator):
+    """Single-flip annealing on the reduced graph, with reheats of which only the parts that help are kept.
+
+    Parameters
+    ----------
+    n_sweeps : int, default=None
+        Sweeps in all. None is without end where a time limit is given, and otherwise what the graph's size suggests:
+        about a second's work.
+    run_sweeps : int, default=8000
+        Sweeps of a run's first cooling, at most.
+    reheat_sweeps : int, default=300
+    patience : int, default=30
+        Reheats in a row without a gain after which a new run begins.
+    initial : InitialGuess, default=None
+        Start of the first run; None is the sign of the largest eigenvector of W.
+    enumerate_up_to : int, default=20
+        Graphs with so few points left after the reduction are solved by trying all partitions.
+    clock : callable, default=None
+        What time limits are measured by; None is `time.perf_counter`, `time.process_time` counts processor time.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from proxcode.cut import Annealing, signed_cut
+    >>> W = np.triu(np.random.default_rng(0).normal(size=(60, 60)), 1)
+    >>> cut = signed_cut(W + W.T, search=Annealing(n_sweeps=2000), random_state=0)
+    >>> cut.status, cut.sweeps
+    ('finished', 2000)
+    """
+
+    def __init__(
+        self,
+        n_sweeps: int | None = None,
+        run_sweeps: int = 8000,
+        reheat_sweeps: int = 300,
+        patience: int = 30,
+        initial: InitialGuess | None = None,
+        enumerate_up_to: int = 20,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        self.n_sweeps = n_sweeps
+        self.run_sweeps = run_sweeps
+        self.reheat_sweeps = reheat_sweeps
+        self.patience = patience
+        self.initial = initial
+        self.enumerate_up_to = enumerate_up_to
+        self.clock = clock
+
+    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
+        """Return the best partition found within `time_limit` seconds, or within the sweeps."""
+        for name in ("n_sweeps", "run_sweeps", "reheat_sweeps", "patience"):
+            if getattr(self, name) is not None and getattr(self, name) < 1:
+                raise ValueError(f"{name}={getattr(self, name)}: annealing needs at least 1.")
+        budget = Budget(self.n_sweeps, time_limit, self.clock or time.perf_counter)
+        if not isinstance(graph, DenseGraph | SparseGraph):
+            return _polished(graph, self._search(graph, budget, rng), bound=float("inf"))
+        if is_dense(graph) and graph.n_points > self.enumerate_up_to:
+            bound = float(graph.absolute_degrees().sum())
+            return _polished(graph, self._search(graph, budget, rng), bound)
+        return self._solve_reduced(graph, budget, rng)
+
+    def _solve_reduced(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator) -> Cut:
+        reduction = Reduction.of(graph)
+        left, constant = reduction.graph, reduction.constant(graph)
+        if left is None or left.n_points <= self.enumerate_up_to:
+            side = np.ones(0, np.int8) if left is None else enumerate_sides(left.weights.toarray()).astype(np.int8)
+            return _optimal(graph, reduction.restore(side), budget.elapsed())
+        found = self._search(left, budget, rng)
+        history = tuple(step._replace(value=step.value + constant) for step in found.history)
+        bound = float(left.absolute_degrees().sum()) + constant
+        side = reduction.restore(found.side)
+        return _polished(graph, Cut(side, np.nan, found.flips, found.sweeps, history, found.status), bound)
+
+    def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator) -> Cut:
+        walk = walk_on(graph, rng)
+        if budget.n_sweeps is None and budget.seconds is None:
+            low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else (50, 200)
+            budget.n_sweeps = int(np.clip(DEFAULT_WORK / walk.sweep_work(), low, high))
+        search = _Search(self, walk, budget, rng)
+        try:
+            search.start(graph)
+            while not budget.is_late and budget.left() >= 1:
+                search.step()
+            status = "finished" if budget.sweeps == budget.n_sweeps else "time limit"
+        except KeyboardInterrupt:
+            status = "interrupted"
+        return Cut(*search.result(), walk.flips, budget.sweeps, tuple(search.history), status)
+
+
+class _Search:
+    """The runs of one `Annealing.solve`: what is best so far, and what comes next."""
+
+    def __init__(self, settings: Annealing, walk: Walk, budget: Budget, rng: np.random.Generator) -> None:
+        self.settings, self.walk, self.budget, self.rng = settings, walk, budget, rng
+        self.best: Side = (2 * rng.integers(0, 2, walk.n_points) - 1).astype(np.int8)
+        self.best_value = -np.inf
+        self.run_best: Side | None = None
+        self.run_value = -np.inf
+        self.stale = 0
+        self.history: list[Progress] = []
+
+    def start(self, graph: SignedGraph) -> None:
+        """Find the temperatures and the first start."""
+        norms = self.walk.row_norms(self.rng)
+        self.scale = float(np.sqrt(np.mean(norms**2)))
+        self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
+        values, vectors = smallest_eigenpairs(lambda x: -self.walk.product(x), len(norms), 1, self.rng, 1e-2)
+        self.hot = max(HOT * self.scale, -HOT_SPECTRAL * float(values[0]))
+        initial = self.settings.initial
+        self.walk.place(sides(vectors[:, 0]) if initial is None else initial.guess(graph, self.rng))
+        self.walk.descend()
+        self._keep(self.walk.side, self.walk.value)
+
+    def step(self) -> None:
+        """One cooling: the first of a run, or a reheat."""
+        if self.run_best is None:
+            allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
+            self._cool(self.hot, min(self.settings.run_sweeps, max(allowed, 1.0)))
+            self.run_best, self.run_value, self.stale = self.walk.side, self.walk.value, 0
+        else:
+            self._cool(self.rng.uniform(*REHEAT) * self.scale, self.settings.reheat_sweeps)
+            self.run_best = self.walk.combine(self.run_best, self.walk.side)
+            self.walk.place(self.run_best)
+            self.stale = 0 if self.walk.value > self.run_value else self.stale + 1
+            self.run_value = self.walk.value
+        self._keep(self.run_best, self.run_value)
+        if self.stale >= self.settings.patience:
+            self._end_run()
+
+    def result(self) -> tuple[Side, float]:
+        """Return the best partition, all runs combined, and its value."""
+        if self.run_best is not None:
+            self._end_run()
+        return self.best, self.best_value
+
+    def _probe(self) -> float:
+        """Sweep a few times to learn what a sweep takes; returns the sweeps left."""
+        self._cool(self.hot, 2)
+        return self.budget.left()
+
+    def _cool(self, hot: float, n_sweeps: float) -> None:
+        n = int(max(1, min(n_sweeps, self.budget.left())))
+        offsets = self.rng.integers(0, TABLE_SIZE, n)
+        self.budget.spend(self.walk, np.linspace(hot, self.cold, n), offsets)
+        self.walk.descend()
+
+    def _end_run(self) -> None:
+        """Combine the run's best with the best of all, and place the start of the next run."""
+        if self.run_best is not None:
+            combined = self.walk.combine(self.best, self.run_best)
+            self.walk.place(combined)
+            self._keep(combined, self.walk.value)
+        self.run_best = None
+        self.walk.place((2 * self.rng.integers(0, 2, self.walk.n_points) - 1).astype(np.int8))
+
+    def _keep(self, side: Side, value: float) -> None:
+        if value > self.best_value:
+            self.best, self.best_value = side, value
+            self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value))
+
+
+def _optimal(graph: SignedGraph, side: Side, seconds: float) -> Cut:
+    """Return the cut of a partition that is known to be a best one."""
+    value = graph.value(side)
+    return Cut(side, value, 0, 0, (Progress(seconds, 0, value),), "optimal", value, graph)
+
+
+def _polished(graph: SignedGraph, cut: Cut, bound: float) -> Cut:
+    """Make sure, on the graph itself, that no flip improves; give the cut its graph, value and bound."""
+    final = BitUpdate().improve(graph, cut.side, np.random.default_rng(0))
+    value = graph.value(final.side)
+    bound = max(attainable(graph, bound), value)
+    return Cut(final.side, value, cut.flips + final.flips, cut.sweeps, cut.history, cut.status, bound, graph)

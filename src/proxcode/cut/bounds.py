@@ -1,0 +1,130 @@
+"""Certificates: numbers that no partition's b'Wb exceeds.
+
+1. sum_ij |w_ij|, which a graph without frustration attains; every search gives this one;
+2. enumeration: `Annealing` tries all partitions where the reduced graph has at most 20 points;
+3. `SemidefiniteBound`: for any y, b'Wb = b'(W - Diag(y))b + sum y <= n lambda_max(W - Diag(y)) + sum y, with y from the
+   mixing method;
+4. `CycleBound`: a linear program over the cycles that cannot be free of frustration, for sparse graphs.
+
+With whole weights b'Wb moves in steps of 4, and bounds are rounded down to the next value that can be attained.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator
+
+from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
+from proxcode.cut.mixing import mix
+from proxcode.cut.result import Cut, Side
+from proxcode.cut.spectral import smallest_eigenpairs
+
+FULL_SPECTRUM = 1500  # points up to which all eigenvalues are computed
+WHOLE = 2.0**50  # sums of whole weights are exact below
+ROUNDING = 1e-6  # of a step: a bound this little below an attainable value counts as that value
+
+
+class UpperBound(ABC, BaseEstimator):
+    """A way to bound b'Wb from above."""
+
+    @abstractmethod
+    def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
+        """Return a number that no partition's b'Wb exceeds; `side` is a good partition, where that helps."""
+
+
+class SemidefiniteBound(UpperBound):
+    """The semidefinite relaxation's dual, made feasible by a shift.
+
+    The bound is sum y + n (lambda + margin) with y from the mixing method and lambda = lambda_max(W - Diag(y)). Up to
+    1,500 points lambda comes from a full decomposition, and the margin, 1e-13 n |W - Diag(y)|, exceeds its rounding
+    errors: the bound is proved, whether or not the mixing method has converged. Above, lambda comes from Lanczos'
+    method and the margin is its residual plus 1e-6 of the norm: proved provided that Lanczos has met the largest
+    eigenvalue, which it does from a random start but for chance.
+
+    Parameters
+    ----------
+    max_iter : int, default=2000
+        Sweeps of the mixing method.
+    tolerance : float, default=1e-7
+        Relative gain of a sweep under which it ends.
+    """
+
+    def __init__(self, max_iter: int = 2000, tolerance: float = 1e-7) -> None:
+        self.max_iter = max_iter
+        self.tolerance = tolerance
+
+    def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
+        """Return the bound."""
+        dual = mix(graph, None, self.max_iter, self.tolerance, rng)[1]
+        return float(dual.sum()) + graph.n_points * _largest_eigenvalue(graph, dual, rng)
+
+
+def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Generator) -> float:
+    """Return an upper bound of lambda_max(W - Diag(dual))."""
+    n = graph.n_points
+    norm = float((graph.absolute_degrees() + dual).max())
+    if n <= FULL_SPECTRUM:
+        matrix = graph.weights.toarray() if sp.issparse(graph.weights) else graph.weights.astype(np.float64)
+        np.fill_diagonal(matrix, -dual)
+        largest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[n - 1, n - 1])[0])
+        return largest + 1e-13 * n * norm
+
+    def negated(x: Vector) -> Vector:
+        return dual * x - graph.matvec(x)
+
+    values, vectors = smallest_eigenpairs(negated, n, 1, rng)
+    residual = float(np.linalg.norm(negated(vectors[:, 0]) - values[0] * vectors[:, 0]))
+    return residual + 1e-6 * norm - float(values[0])
+
+
+def attainable(graph: SignedGraph, bound: float) -> float:
+    """Return the largest value up to `bound` that b'Wb can have, where the weights are whole; else the bound."""
+    if not isinstance(graph, DenseGraph | SparseGraph) or not np.isfinite(bound) or not _has_whole_weights(graph):
+        return bound
+    total = float(graph.matvec(np.ones(graph.n_points)).sum())
+    return total + 4.0 * float(np.floor((bound - total) / 4.0 + ROUNDING))
+
+
+def _has_whole_weights(graph: ExplicitGraph) -> bool:
+    weights = graph.weights
+    blocks = [weights.data] if sp.issparse(weights) else (weights[rows] for rows in row_blocks(graph.n_points))
+    whole = all(bool((block == np.rint(block)).all()) for block in blocks)
+    return whole and float(graph.absolute_degrees().sum()) < WHOLE
+
+
+def certify(cut: Cut, bound: UpperBound | None = None, random_state: object = None) -> Cut:
+    """Return a cut with an upper bound, and with it `gap` and `proved`.
+
+    Parameters
+    ----------
+    cut : Cut
+        Of `signed_cut` on explicit weights.
+    bound : UpperBound, default=None
+        None is `CycleBound()` where points have 20 edges or less on average, else `SemidefiniteBound()`.
+    random_state : int, Generator or None
+
+    Examples
+    --------
+    A triangle of enemies leaves one edge frustrated:
+
+    >>> from proxcode.cut import Restarts, certify, signed_cut
+    >>> cut = signed_cut([(0, 1, -1), (1, 2, -1), (0, 2, -1)], search=Restarts(), random_state=0)
+    >>> certify(cut).proved, cut.value
+    (True, 2.0)
+    """
+    from proxcode.cut.cycles import CycleBound
+
+    graph = cut.graph
+    if not isinstance(graph, ExplicitGraph):
+        raise ValueError(
+            "only cuts of explicit weights can be certified: use signed_cut on a matrix or a list of edges."
+        )
+    if cut.proved:
+        return cut
+    if bound is None:
+        n_edges = len(graph.edges()[2]) if isinstance(graph, SparseGraph) else graph.n_points**2
+        bound = CycleBound() if n_edges <= 10 * graph.n_points else SemidefiniteBound()
+    found = bound.bound(graph, cut.side, np.random.default_rng(random_state))  # type: ignore[arg-type]
+    return cut.bounded(max(attainable(graph, found), cut.value))

@@ -1,0 +1,69 @@
+"""The semidefinite relaxation at low rank: maximise sum_ij w_ij v_i'v_j over unit vectors v_i.
+
+Mixing method (Wang, Chang, Kolter): point after point, v_i <- sum_j w_ij v_j, normalised, which never lowers the sum.
+At its end y_i = |sum_j w_ij v_j| solves the dual: Diag(y) - W is positive semidefinite and sum_i y_i is the
+relaxation's value, which no partition exceeds.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxcode.cut._kernels import mix_sparse
+from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
+from proxcode.cut.spectral import diagonal_shift
+
+Vectors = NDArray[np.float64]
+
+
+def mix(
+    graph: ExplicitGraph, rank: int | None, max_iter: int, tolerance: float, rng: np.random.Generator
+) -> tuple[Vectors, Vector]:
+    """Return unit vectors, one a row, and the dual y of explicit weights.
+
+    Ends when a sweep gains less than `tolerance` of the sum.
+    """
+    n = graph.n_points
+    rows = sp.csr_array(graph.weights) if isinstance(graph.weights, np.ndarray) else graph.weights
+    if rows.diagonal().any():
+        rows = (rows - sp.diags_array(rows.diagonal())).tocsr()
+    vectors, norms = unit_rows(rng.standard_normal((n, rank or full_rank(n)))), np.zeros(n)
+    for _ in range(max_iter):
+        gain = mix_sparse(rows.indptr, rows.indices, rows.data, vectors, norms)
+        if gain <= tolerance * norms.sum():
+            break
+    return vectors, norms
+
+
+def mixed_vectors(
+    graph: SignedGraph, rank: int | None, max_iter: int, tolerance: float, rng: np.random.Generator
+) -> Vectors:
+    """Return the unit vectors of the mixing method."""
+    return mix(graph, rank, max_iter, tolerance, rng)[0]  # type: ignore[arg-type]
+
+
+def shifted_vectors(
+    graph: SignedGraph, rank: int | None, max_iter: int, tolerance: float, rng: np.random.Generator
+) -> Vectors:
+    """Return unit vectors by products with W alone: all points at once, (W + shift I) V normalised."""
+    vectors = unit_rows(rng.standard_normal((graph.n_points, rank or full_rank(graph.n_points))))
+    shift = diagonal_shift(graph, rng)
+    value = -np.inf
+    for _ in range(max_iter):
+        product = np.column_stack([graph.matvec(column) for column in np.ascontiguousarray(vectors.T)])
+        previous, value = value, float((product * vectors).sum())
+        if value - previous <= tolerance * abs(value):
+            break
+        vectors = unit_rows(product + shift * vectors)
+    return vectors
+
+
+def full_rank(n: int) -> int:
+    """Return the rank from which on there are no spurious local maxima, for almost all W."""
+    return int(np.ceil(np.sqrt(2 * n))) + 1
+
+
+def unit_rows(vectors: Vectors) -> Vectors:
+    """Return the rows scaled to length 1; rows of zeros stay."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors / np.where(norms > 0, norms, 1.0)

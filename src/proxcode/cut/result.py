@@ -1,0 +1,88 @@
+"""What a search returns."""
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from proxcode.cut.graph import SignedGraph
+
+Side = NDArray[np.int8]
+
+PROOF_TOLERANCE = 1e-9  # a bound nearer than this part of itself is met: below it is rounding
+
+
+class Progress(NamedTuple):
+    """A better partition was found: when, after how many sweeps, and its b'Wb."""
+
+    seconds: float
+    sweeps: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A partition of a signed graph.
+
+    Attributes
+    ----------
+    side : ndarray of int8, shape (n,)
+        -1 or +1 for each point.
+    value : float
+        b'Wb without the diagonal.
+    flips, sweeps : int
+        What the search took, over all its starts.
+    history : tuple of Progress
+        Each improvement: seconds, sweeps, value.
+    status : str
+        Why the search ended: "finished", "time limit", "interrupted", or "optimal" where it proved its own cut.
+    upper_bound : float
+        No partition has a larger b'Wb; infinite where nothing is known.
+    graph : SignedGraph or None
+        What was cut.
+    """
+
+    side: Side
+    value: float
+    flips: int
+    sweeps: int
+    history: tuple[Progress, ...] = field(default=(), repr=False)
+    status: str = "finished"
+    upper_bound: float = float("inf")
+    graph: "SignedGraph | None" = field(default=None, repr=False, compare=False)
+
+    @property
+    def gap(self) -> float:
+        """How far the bound lies above the value, as a part of the value; 0 where the cut is proved."""
+        if self.proved:
+            return 0.0
+        return (self.upper_bound - self.value) / abs(self.value) if self.value else float("inf")
+
+    @property
+    def proved(self) -> bool:
+        """Whether the bound shows that no partition is better."""
+        return bool(self.value >= self.upper_bound - PROOF_TOLERANCE * abs(self.upper_bound))
+
+    @property
+    def cut_weight(self) -> float:
+        """Sum of the weights between the two sides, each edge once: (1'W1 - b'Wb) / 4."""
+        graph = self._known_graph()
+        return (float(graph.matvec(np.ones(graph.n_points)).sum()) - self.value) / 4
+
+    @property
+    def frustrated_edges(self) -> NDArray[np.int64]:
+        """Pairs i < j, one a row, that are cut though positive, or joined though negative."""
+        first, second, weight = self._known_graph().edges()
+        agree = self.side[first] == self.side[second]
+        return np.column_stack([first, second])[agree == (weight < 0)]
+
+    def bounded(self, upper_bound: float) -> "Cut":
+        """Return the same cut with the better of its own and another upper bound."""
+        return replace(self, upper_bound=min(self.upper_bound, upper_bound))
+
+    def _known_graph(self) -> "SignedGraph":
+        if self.graph is None:
+            raise ValueError("this cut does not know its graph: use signed_cut, which keeps it.")
+        return self.graph
