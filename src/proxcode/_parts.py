@@ -11,35 +11,49 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 
-from proxcode import cut, hashing, proximity, threshold, weights
 from proxcode._files import Tensors
 from proxcode._state import State
+from proxcode.cut import (
+    BitUpdate,
+    LaplacianGuess,
+    NoUpdate,
+    ProjectionGuess,
+    RandomGuess,
+    Restarts,
+    SemidefiniteGuess,
+    SignedLaplacianGuess,
+    VectorUpdate,
+)
+from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
+from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
+from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
+from proxcode.weights import DifferenceWeights, GradientWeights
 
 PARTS: dict[str, type[BaseEstimator]] = {
     part.__name__: part
     for part in (
-        proximity.SameLabel,
-        proximity.SharedLabel,
-        proximity.WithinRadius,
-        proximity.GivenPairs,
-        threshold.EqualErrorThreshold,
-        threshold.LogisticThreshold,
-        threshold.CalibratedThreshold,
-        weights.GradientWeights,
-        weights.DifferenceWeights,
-        cut.Restarts,
-        cut.RandomGuess,
-        cut.LaplacianGuess,
-        cut.SignedLaplacianGuess,
-        cut.ProjectionGuess,
-        cut.SemidefiniteGuess,
-        cut.NoUpdate,
-        cut.BitUpdate,
-        cut.VectorUpdate,
-        hashing.KernelHash,
-        hashing.LinearHash,
-        hashing.SVMHash,
-        hashing.ClassifierHash,
+        SameLabel,
+        SharedLabel,
+        WithinRadius,
+        GivenPairs,
+        EqualErrorThreshold,
+        LogisticThreshold,
+        CalibratedThreshold,
+        GradientWeights,
+        DifferenceWeights,
+        Restarts,
+        RandomGuess,
+        LaplacianGuess,
+        SignedLaplacianGuess,
+        ProjectionGuess,
+        SemidefiniteGuess,
+        NoUpdate,
+        BitUpdate,
+        VectorUpdate,
+        KernelHash,
+        LinearHash,
+        SVMHash,
+        ClassifierHash,
     )
 }
 SPARSE_FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")

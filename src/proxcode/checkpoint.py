@@ -9,50 +9,18 @@ model, to the last byte of its file. At the end all of the model is written: a f
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from proxcode._files import Tensors, read_file, write_file
 from proxcode._parts import PartsReader, PartsWriter
 from proxcode._state import State, fingerprint
 from proxcode.hamming import Codes
+from proxcode.learning import Progress
 from proxcode.model_file import History, loaded_history, stored_history, stored_parameters, versions
-
-if TYPE_CHECKING:
-    from proxcode.code import ProximityPreservingCode
 
 KIND = "checkpoint"
 NOTHING = State()
 FREE = ("n_bits", "loss_target", "verbose", "random_state")  # the last one is compared by its seed
-
-
-class Progress(NamedTuple):
-    """How far a fit has come.
-
-    Attributes
-    ----------
-    seed : int
-    history : list of BitRecord
-    bits : State
-        What the hash function learned.
-    code : ndarray of uint8 or None
-        The code of the points that take part, where it is not what the hash function gives.
-    proximity : State
-        What the proximity learned; nothing before the end.
-    codes : ndarray of uint8 or None
-        The codes of all points; None before the end.
-    """
-
-    seed: int
-    history: History
-    bits: State
-    code: Codes | None
-    proximity: State
-    codes: Any
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether the fit came to its end."""
-        return self.codes is not None
 
 
 class Checkpoint:
@@ -68,7 +36,7 @@ class Checkpoint:
         Fingerprints of the training data.
     """
 
-    def __init__(self, path: str | os.PathLike[str], model: "ProximityPreservingCode", data: dict[str, Any]) -> None:
+    def __init__(self, path: str | os.PathLike[str], model: Any, data: dict[str, Any]) -> None:
         self.path = Path(path)
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"there is no folder {self.path.parent} for the checkpoint: make it first.")

@@ -15,15 +15,16 @@ from proxcode._html import HTMLSummaryMixin
 from proxcode._state import fingerprint
 from proxcode._validation import check_points, check_whole
 from proxcode.bits import CutSearch
+from proxcode.checkpoint import Checkpoint
 from proxcode.hamming import Codes, GrowingCode, pack
 from proxcode.hashing import as_hash_function
-from proxcode.learning import MAX_BITS, Learned, Learning, is_done, until_done
+from proxcode.learning import MAX_BITS, Learned, Learning, Progress, is_done, until_done
+from proxcode.model_file import load_model, save_model
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
 from proxcode.threshold import Threshold
 from proxcode.weights import Weights
 
 if TYPE_CHECKING:
-    from proxcode.checkpoint import Checkpoint, Progress
     from proxcode.search import HammingIndex
 
 
@@ -165,11 +166,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
 
     def _open(
         self, path: str | os.PathLike[str] | None, data: dict[str, str | None], seed: int
-    ) -> tuple["Checkpoint | None", "Progress | None"]:
+    ) -> tuple[Checkpoint | None, Progress | None]:
         if path is None:
             return None, None
-        from proxcode.checkpoint import Checkpoint
-
         file = Checkpoint(path, self, data)
         return file, file.read(None if self.random_state is None else seed)
 
@@ -222,7 +221,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         n_different = int((codes != self.codes_).any(axis=1).sum())
         return self.error_correction and n_different <= max(1, len(points) // 100)
 
-    def _take_whole(self, learned: Learned, found: "Progress", X: NDArray[Any], y: Any) -> Self:
+    def _take_whole(self, learned: Learned, found: Progress, X: NDArray[Any], y: Any) -> Self:
         """Take over what a fit that came to its end left in its checkpoint."""
         learned.proximity.restore(found.proximity)
         learned.hash_function.restore(found.bits)
@@ -241,8 +240,10 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Save the fitted model in one file, without pickle; see `proxcode.model_file.save_model`."""
-        from proxcode.model_file import save_model
-
+        if type(self) is not ProximityPreservingCode:
+            raise TypeError(
+                f"a model file holds a ProximityPreservingCode, not its subclass {type(self).__name__}: fit the former."
+            )
         save_model(self, path)
 
     @classmethod
@@ -255,9 +256,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         trusted : list of str, default=None
             Types of other libraries that may be built, where the hash function is a classifier of another library.
         """
-        from proxcode.model_file import load_model
-
-        return load_model(path, trusted=trusted)
+        return load_model(ProximityPreservingCode, path, trusted)
 
     def scores(self, X: ArrayLike, n_bits: int | None = None) -> NDArray[np.float64]:
         """Return the signed margins of each bit, shape (n, n_bits): a bit is 1 where its margin is at least 0."""

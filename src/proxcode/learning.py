@@ -7,13 +7,14 @@
 """
 
 import numbers
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
 from proxcode._blocks import one_blas_thread
+from proxcode._state import State
 from proxcode._validation import check_whole
 from proxcode.bits import BitLoop, BitRecord, CutSearch
 from proxcode.cut import Restarts
@@ -24,10 +25,6 @@ from proxcode.proximity import Proximity
 from proxcode.relations import Relation
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.weights import DifferenceWeights, Weights
-
-if TYPE_CHECKING:
-    from proxcode.checkpoint import Checkpoint, Progress
-    from proxcode.code import ProximityPreservingCode
 
 MAX_BITS = 1024
 LABEL_COUPLING, COUPLING = 15, 8  # steps after which more gain nothing on new points
@@ -56,6 +53,51 @@ def until_done(history: list[BitRecord], n_bits: int, loss_target: float) -> lis
     return history[: next(ends, len(history))]
 
 
+class Progress(NamedTuple):
+    """How far a fit has come.
+
+    Attributes
+    ----------
+    seed : int
+    history : list of BitRecord
+    bits : State
+        What the hash function learned.
+    code : ndarray of uint8 or None
+        The code of the points that take part, where it is not what the hash function gives.
+    proximity : State
+        What the proximity learned; nothing before the end.
+    codes : ndarray of uint8 or None
+        The codes of all points; None before the end.
+    """
+
+    seed: int
+    history: list[BitRecord]
+    bits: State
+    code: Codes | None
+    proximity: State
+    codes: Any
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the fit came to its end."""
+        return self.codes is not None
+
+
+class BitFile(Protocol):
+    """What bits are kept in as they are learned; see `proxcode.checkpoint.Checkpoint`."""
+
+    def write(
+        self,
+        seed: int,
+        history: list[BitRecord],
+        bits: State,
+        code: Codes | None,
+        proximity: State = ...,
+        codes: Codes | None = None,
+    ) -> None:
+        """Put a later state in the place of the file; see `Progress`."""
+
+
 class Learning:
     """Learns bits for a model.
 
@@ -74,12 +116,12 @@ class Learning:
 
     def __init__(
         self,
-        model: "ProximityPreservingCode",
+        model: Any,
         X: NDArray[Any],
         y: Any,
         learned: Learned,
-        file: "Checkpoint | None" = None,
-        found: "Progress | None" = None,
+        file: BitFile | None = None,
+        found: Progress | None = None,
     ) -> None:
         self.model, self.X, self.y, self.learned, self.file, self.found = model, X, y, learned, file, found
 

@@ -18,27 +18,27 @@ import numbers
 import os
 import platform
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from importlib.metadata import version
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 import sklearn
 from sklearn.exceptions import NotFittedError
 
-import proxcode
 from proxcode._files import Tensors, read_file, write_file
 from proxcode._parts import PartsReader, PartsWriter
 from proxcode.bits import BitRecord
-
-if TYPE_CHECKING:
-    from proxcode.code import ProximityPreservingCode
+from proxcode.learning import Learned
 
 KIND = "model"
 SKOPS = "skops"
 History = list[BitRecord]
+Model = TypeVar("Model")
 
 
-def save_model(model: "ProximityPreservingCode", path: str | os.PathLike[str]) -> None:
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted model in one file.
 
     The file appears under its name when it is whole: a crash leaves the file that was there before, or none. Equal fits
@@ -65,15 +65,11 @@ def save_model(model: "ProximityPreservingCode", path: str | os.PathLike[str]) -
     >>> model = ProximityPreservingCode(n_bits=8, random_state=0).fit(X[:300], y[:300])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "digits.proxcode")
-    ...     save_model(model, path)
-    ...     loaded = load_model(path)
+    ...     model.save(path)
+    ...     loaded = ProximityPreservingCode.load(path)
     >>> bool((loaded.encode(X) == model.encode(X)).all())
     True
     """
-    from proxcode.code import ProximityPreservingCode
-
-    if type(model) is not ProximityPreservingCode:
-        raise TypeError(f"a model file holds a ProximityPreservingCode; got {type(model).__name__}: give one of these.")
     if not hasattr(model, "n_bits_"):
         raise NotFittedError(f"this model is not fitted, there is nothing to save to {path}: call fit first.")
     writer = PartsWriter()
@@ -95,7 +91,7 @@ def save_model(model: "ProximityPreservingCode", path: str | os.PathLike[str]) -
     write_file(path, KIND, content, tensors)
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] | None = None) -> "ProximityPreservingCode":
+def load_model(kind: type[Model], path: str | os.PathLike[str], trusted: Sequence[str] | None = None) -> Model:
     """Load a model that `save_model` saved.
 
     It encodes, scores and extends as the saved one does: on the same machine and versions to the last digit, elsewhere
@@ -103,6 +99,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] | None = 
 
     Parameters
     ----------
+    kind : class
+        ProximityPreservingCode.
     path : path
     trusted : list of str, default=None
         For models with classifiers of other libraries: names of types, as skops gives them, that may be built on top of
@@ -115,21 +113,19 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] | None = 
     content, tensors = read_file(path, KIND)
     objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
     try:
-        return _rebuild(content, tensors, PartsReader(tensors, objects))
+        return _rebuild(kind, content, tensors, PartsReader(tensors, objects))
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}.") from error
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} does not hold all that a model file holds ({error!r}): save it again.") from error
 
 
-def _rebuild(content: dict[str, Any], tensors: Tensors, reader: PartsReader) -> "ProximityPreservingCode":
-    from proxcode.code import ProximityPreservingCode
-    from proxcode.learning import Learned
-
-    unknown = sorted(set(content["parameters"]) - set(ProximityPreservingCode._get_param_names()))
+def _rebuild(kind: type[Model], content: dict[str, Any], tensors: Tensors, reader: PartsReader) -> Model:
+    parameters = {name: reader.value(value) for name, value in content["parameters"].items()}
+    unknown = sorted(set(parameters) - set(signature(kind).parameters))
     if unknown:
         raise ValueError(f"its model has a parameter {unknown[0]!r} that this version does not know: upgrade proxcode")
-    model = ProximityPreservingCode(**{name: reader.value(value) for name, value in content["parameters"].items()})
+    model: Any = kind(**parameters)
     model.n_features_in_ = content["n_features"]
     if content["feature_names"] is not None:
         model.feature_names_in_ = np.array(content["feature_names"], dtype=object)
@@ -147,7 +143,7 @@ def _rebuild(content: dict[str, Any], tensors: Tensors, reader: PartsReader) -> 
 def versions() -> dict[str, str]:
     """Return the versions that results may depend on."""
     return {
-        "proxcode": proxcode.__version__,
+        "proxcode": version("proxcode"),
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "scikit-learn": sklearn.__version__,
@@ -155,7 +151,7 @@ def versions() -> dict[str, str]:
     }
 
 
-def stored_parameters(model: "ProximityPreservingCode", writer: PartsWriter) -> dict[str, Any]:
+def stored_parameters(model: Any, writer: PartsWriter) -> dict[str, Any]:
     """Return the constructor's parameters as JSON; a generator as None."""
     parameters = model.get_params(deep=False)
     if not isinstance(parameters["random_state"], numbers.Integral):
