@@ -1,6 +1,6 @@
 """Annealing: the search for all sizes.
 
-1. reduce the graph exactly where its edges are listed and few (`Reduction`); with at most 20 points left, try all
+1. reduce the graph exactly (`Reduction`), unless it is large and dense or its edges are not listed; with at most 20 points left, try all
    partitions, which proves the cut;
 2. start from the sign of the largest eigenvector of W, later from random partitions;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
@@ -34,6 +34,7 @@ from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.18, 0.28)
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
+DENSE_REDUCIBLE = 2000  # points up to which dense graphs are tried for dominating edges: it takes a list of all edges
 KERNEL_SECONDS = 0.05  # about so long no signal is heard
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
 
@@ -139,7 +140,7 @@ class Annealing(BaseEstimator):
         budget = Budget(self.n_sweeps, time_limit, self.clock or time.perf_counter)
         if not isinstance(graph, DenseGraph | SparseGraph):
             return _polished(graph, self._search(graph, budget, rng), bound=float("inf"))
-        if is_dense(graph) and graph.n_points > self.enumerate_up_to:
+        if graph.n_points > DENSE_REDUCIBLE and is_dense(graph):
             bound = float(graph.absolute_degrees().sum())
             return _polished(graph, self._search(graph, budget, rng), bound)
         return self._solve_reduced(graph, budget, rng)

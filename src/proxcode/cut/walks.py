@@ -99,7 +99,7 @@ class SparseWalk(Walk):
         W = graph.weights
         kind = np.float32 if _exact_in_float32(W.data, self.tolerance) else np.float64
         self._graph = graph
-        self._rows = W.indptr.astype(np.int64), W.indices.astype(np.int32), W.data.astype(kind)
+        self._rows = W.indptr.astype(np.int32), W.indices.astype(np.int32), W.data.astype(kind)
         self._side: NDArray[Any] = np.ones(self.n_points, kind)
         self._stability: NDArray[Any] = np.empty(self.n_points, kind)
         self.table = self.table.astype(kind)

@@ -1,0 +1,336 @@
+"""Signed graph cut against other solvers: Gset, BiqMac and real signed networks from PROXCODE_DATA.
+
+    python benchmarks/cut.py gset [--instances G1 G6 ...] [--limits 1 10] [--solvers proxcode openjij ...] [--seeds 3]
+    python benchmarks/cut.py biqmac [--limits 0.3]
+    python benchmarks/cut.py signed [--limits 5 10]
+
+Limits are seconds of processor time on one thread; the graph is read and, for the others, turned into their own form
+before the clock starts. Annealers of other libraries get one read with as many sweeps as a short trial shows to fit;
+the time they took is in the results. Rows that are in results/cut_*.csv already are not measured again; --again does.
+Peers that are not installed are left out: pip install dwave-samplers openjij networkx.
+"""
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", NUMBA_NUM_THREADS="1")
+
+import argparse
+import csv
+from collections import defaultdict
+from importlib.util import find_spec
+from pathlib import Path
+from time import process_time
+
+import numpy as np
+
+from _common import RESULTS, record
+from proxcode.cut import Annealing, CycleBound, Restarts, SemidefiniteBound, certify, frustration, max_cut, sparse_graph
+
+ELEVEN = ["G1", "G6", "G11", "G14", "G22", "G32", "G43", "G55", "G60", "G70", "G81"]
+EPINIONS_EDGES = 200_000  # networks with more get neither proof
+TRIAL_SWEEPS = 20
+
+
+def proxcode_annealing(n, edges, limit, seed):
+    search = Annealing(clock=process_time)
+    return max_cut(sparse_graph(n, *edges), search=search, time_limit=limit, random_state=seed).side
+
+
+def bit_update(n, edges, limit, seed):
+    return max_cut(sparse_graph(n, *edges), search=Restarts(n_starts=10**9), time_limit=limit, random_state=seed).side
+
+
+def _couplings(edges):
+    return {(int(i), int(j)): float(w) for i, j, w in zip(*edges, strict=True)}
+
+
+def _best_side(samples, n):
+    sample = samples.first.sample
+    return np.array([sample.get(i, 1) for i in range(n)])
+
+
+def _fitted_sweeps(sample, limit):
+    """Sweeps that fit into the limit, by trials up to a fifth of it; what a call takes before its sweeps is left out."""
+
+    def seconds(n_sweeps):
+        start = process_time()
+        sample(n_sweeps)
+        return process_time() - start
+
+    seconds(1)
+    overhead, n_sweeps = min(seconds(1) for _ in range(3)), TRIAL_SWEEPS
+    while (taken := seconds(n_sweeps) - overhead) < limit / 5:
+        n_sweeps *= 2
+    return max(1, int(n_sweeps * (limit - overhead) / taken))
+
+
+def dwave_annealing(n, edges, limit, seed):
+    from dwave.samplers import SimulatedAnnealingSampler
+
+    sampler, couplings = SimulatedAnnealingSampler(), _couplings(edges)
+
+    def sample(n_sweeps):
+        return sampler.sample_ising({}, couplings, num_reads=1, num_sweeps=n_sweeps, seed=seed)
+
+    n_sweeps = _fitted_sweeps(sample, limit)
+    return lambda: _best_side(sample(n_sweeps), n)
+
+
+def openjij_annealing(n, edges, limit, seed):
+    import openjij
+
+    sampler, couplings = openjij.SASampler(), _couplings(edges)
+
+    def sample(n_sweeps):
+        return sampler.sample_ising({}, couplings, num_reads=1, num_sweeps=n_sweeps, seed=seed)
+
+    n_sweeps = _fitted_sweeps(sample, limit)
+    return lambda: _best_side(sample(n_sweeps), n)
+
+
+def dwave_tabu(n, edges, limit, seed):
+    from dwave.samplers import TabuSampler
+
+    couplings = _couplings(edges)
+    return lambda: _best_side(TabuSampler().sample_ising({}, couplings, timeout=int(1000 * limit), seed=seed), n)
+
+
+def dwave_descent(n, edges, limit, seed):
+    from dwave.samplers import SteepestDescentSampler
+
+    couplings = _couplings(edges)
+
+    def sample(n_reads):
+        return SteepestDescentSampler().sample_ising({}, couplings, num_reads=n_reads, seed=seed)
+
+    n_reads = _fitted_sweeps(sample, limit)
+    return lambda: _best_side(sample(n_reads), n)
+
+
+def networkx_one_exchange(n, edges, limit, seed):
+    """One start, however long it takes."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    graph.add_weighted_edges_from(zip(*(part.tolist() for part in edges), strict=True))
+
+    def solve():
+        _, (ones, _) = nx.approximation.one_exchange(graph, weight="weight", seed=seed)
+        side = -np.ones(n)
+        side[list(ones)] = 1
+        return side
+
+    return solve
+
+
+OURS = {"proxcode": proxcode_annealing, "bit update": bit_update}
+PEERS = {
+    "dwave annealing": dwave_annealing,
+    "openjij": openjij_annealing,
+    "dwave tabu": dwave_tabu,
+    "dwave descent": dwave_descent,
+    "networkx": networkx_one_exchange,
+}
+PACKAGES = {"dwave": "dwave.samplers", "openjij": "openjij", "networkx": "networkx"}
+DEFAULT_SOLVERS = ["proxcode", "dwave annealing", "openjij"]
+
+
+def is_installed(solver):
+    package = PACKAGES.get(solver.split()[0])
+    if package is None:
+        return True
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def cut_weight(edges, side):
+    first, second, weight = edges
+    return float(weight[side[first] != side[second]].sum())
+
+
+def measure(solver, n, edges, limit, seed):
+    """Return the cut's weight and the seconds of processor time."""
+    if solver in OURS:
+        start = process_time()
+        side = OURS[solver](n, edges, limit, seed)
+    else:
+        solve = PEERS[solver](n, edges, limit, seed)
+        start = process_time()
+        side = solve()
+    seconds = process_time() - start
+    return cut_weight(edges, np.asarray(side)), seconds
+
+
+def data(name):
+    return np.load(Path(os.environ["PROXCODE_DATA"]) / name)
+
+
+def _edges(table):
+    return table[:, 0].astype(np.int64) - 1, table[:, 1].astype(np.int64) - 1, table[:, 2].astype(np.float64)
+
+
+def gset():
+    """Yield name, points, edges and the best known cut."""
+    graphs = data("gset.npz")
+    with (Path(os.environ["PROXCODE_DATA"]) / "gset_best_known.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["instance"] in graphs:
+                name = row["instance"]
+                yield name, int(graphs[f"{name}_n"]), _edges(graphs[name]), float(row["best_known"])
+
+
+def biqmac():
+    """Yield name, points, edges and the proven optimum."""
+    graphs = data("biqmac.npz")
+    for name in graphs.files:
+        if ":" not in name:
+            yield name, int(graphs[f"{name}:n"]), _edges(graphs[name]), float(graphs[f"{name}:optimum"])
+
+
+KEY = ("instance", "solver", "limit", "seed")
+
+
+def known_rows(name, again):
+    path = RESULTS / f"{name}.csv"
+    if again or not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append(name, row):
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / f"{name}.csv"
+    is_new = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, row)
+        if is_new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def compare(name, instances, arguments):
+    """Measure what is missing, then show the mean gap of each solver and limit."""
+    rows = known_rows(name, arguments.again)
+    if arguments.again:
+        (RESULTS / f"{name}.csv").unlink(missing_ok=True)
+    known = {tuple(str(row[key]) for key in KEY) for row in rows}
+    proxcode_annealing(3, (np.array([0, 1]), np.array([1, 2]), np.ones(2)), 0.1, 0)
+    for instance, n, edges, best in instances:
+        if arguments.instances and instance not in arguments.instances:
+            continue
+        if n > 20:
+            proxcode_annealing(n, edges, 0.01, 0)  # compiles, or loads, the kernels for this kind of weights
+        for limit in arguments.limits:
+            for solver in filter(is_installed, arguments.solvers):
+                for seed in range(arguments.seeds):
+                    if (instance, solver, str(limit), str(seed)) in known:
+                        continue
+                    cut, seconds = measure(solver, n, edges, limit, seed)
+                    gap = 100 * (best - cut) / abs(best)
+                    key = {"instance": instance, "solver": solver, "limit": limit, "seed": seed}
+                    row = key | {"n": n, "m": len(edges[2]), "cut": cut, "best_known": best}
+                    row |= {"gap_percent": round(gap, 5), "seconds": round(seconds, 3)}
+                    append(name, row)
+                    rows.append(row)
+                    print(*row.values(), flush=True)
+    if rows:
+        summarise(name, rows)
+
+
+def summarise(name, rows):
+    groups = defaultdict(list)
+    for row in rows:
+        groups[float(row["limit"]), row["solver"], row["instance"]].append(row)
+    cells = defaultdict(list)
+    for (limit, solver, _), group in groups.items():
+        cells[limit, solver].append(
+            (
+                np.mean([float(row["gap_percent"]) for row in group]),
+                all(float(row["gap_percent"]) <= 1e-9 for row in group),
+                np.mean([float(row["seconds"]) for row in group]),
+                group[0]["instance"] in ELEVEN,
+            )
+        )
+    record(
+        f"{name}_summary",
+        [
+            {
+                "limit": limit,
+                "solver": solver,
+                "instances": len(cell),
+                "mean_gap_percent": float(np.mean([gap for gap, *_ in cell])),
+                "mean_gap_eleven": float(np.mean([gap for gap, _, _, is_one in cell if is_one] or [np.nan])),
+                "best_known_by_every_seed": sum(reached for _, reached, _, _ in cell),
+                "mean_seconds": float(np.mean([seconds for _, _, seconds, _ in cell])),
+                "at_least_proxcode": at_least(groups, limit, solver),
+            }
+            for (limit, solver), cell in sorted(cells.items())
+        ],
+    )
+
+
+def at_least(groups, limit, solver):
+    """Instances on which a solver's mean cut exceeds proxcode's, of those that both have."""
+    better, both = 0, 0
+    for (group_limit, group_solver, instance), group in groups.items():
+        ours = groups.get((limit, "proxcode", instance))
+        if group_limit == limit and group_solver == solver and ours:
+            means = [np.mean([float(row["cut"]) for row in each]) for each in (group, ours)]
+            better += bool(means[0] > means[1] + 1e-9)
+            both += 1
+    return f"better on {better} of {both}"
+
+
+def signed(arguments):
+    """Frustration of the real networks, with a proof where the network is not too large."""
+    networks, rows = data("signed_graphs.npz"), []
+    frustration(networks["us_congress"], time_limit=0.1)
+    for name in networks.files:
+        if arguments.instances and name not in arguments.instances:
+            continue
+        for limit in arguments.limits:
+            for seed in range(arguments.seeds):
+                start = process_time()
+                search = Annealing(clock=process_time)
+                found = frustration(networks[name], search=search, time_limit=limit, random_state=seed)
+                seconds = process_time() - start
+                start = process_time()
+                cut = found.cut
+                if found.n_edges < EPINIONS_EDGES:
+                    sparse = found.n_edges < 10 * len(found.side)
+                    cut = certify(cut, CycleBound(time_limit=20.0) if sparse else SemidefiniteBound(max_iter=300))
+                bounded = type(found)(cut, found.n_edges)
+                row = {"instance": name, "limit": limit, "seed": seed, "n": len(found.side), "m": found.n_edges}
+                row |= {"index": found.index, "lower_bound": bounded.lower_bound, "proved": bounded.proved}
+                row |= {"best_at": cut.history[-1].seconds, "seconds": seconds, "bound_seconds": process_time() - start}
+                rows.append(row)
+                print(*row.values(), flush=True)
+    record("cut_signed", rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", choices=["gset", "biqmac", "signed"])
+    parser.add_argument("--instances", nargs="*", help="default: all; 'eleven' stands for " + " ".join(ELEVEN))
+    parser.add_argument("--limits", nargs="*", type=float)
+    parser.add_argument("--solvers", nargs="*", choices=[*OURS, *PEERS], default=DEFAULT_SOLVERS)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--again", action="store_true", help="measure rows that are there already")
+    arguments = parser.parse_args()
+    if arguments.instances == ["eleven"]:
+        arguments.instances = ELEVEN
+    if not os.environ.get("PROXCODE_DATA"):
+        raise SystemExit("set PROXCODE_DATA to the folder that holds gset.npz, biqmac.npz and signed_graphs.npz.")
+    arguments.limits = arguments.limits or {"gset": [1.0, 10.0], "biqmac": [0.3], "signed": [5.0]}[arguments.suite]
+    if arguments.suite == "signed":
+        signed(arguments)
+    else:
+        compare(f"cut_{arguments.suite}", {"gset": gset, "biqmac": biqmac}[arguments.suite](), arguments)
+
+
+if __name__ == "__main__":
+    main()
