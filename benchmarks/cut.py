@@ -50,7 +50,7 @@ def _best_side(samples, n):
 
 
 def _fitted_sweeps(sample, limit):
-    """Sweeps that fit into the limit, by trials up to a fifth of it; what a call takes before its sweeps is left out."""
+    """Sweeps that fit into the limit, by trials up to a fifth of it; what a call takes besides is left out."""
 
     def seconds(n_sweeps):
         start = process_time()

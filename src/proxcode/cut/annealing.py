@@ -188,7 +188,8 @@ class _Search:
     def start(self, graph: SignedGraph) -> None:
         """Find the temperatures and the first start."""
         norms = self.walk.row_norms(self.rng)
-        self.scale = float(np.sqrt(np.mean(norms**2)))
+        top = float(norms.max()) or 1.0
+        self.scale = top * float(np.sqrt(np.mean((norms / top) ** 2)))
         self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
         values, vectors = smallest_eigenpairs(lambda x: -self.walk.product(x), len(norms), 1, self.rng, 1e-2)
         self.hot = max(HOT * self.scale, -HOT_SPECTRAL * float(values[0]))

@@ -124,7 +124,9 @@ class SparseWalk(Walk):
         self.flips += descend_sparse(*self._rows, self._side, self._stability, self.tolerance)
 
     def row_norms(self, rng: np.random.Generator) -> Vector:
-        return np.sqrt(np.asarray((self._graph.weights**2).sum(axis=1)).ravel())
+        unit = _unit(self._graph.weights.data)
+        squares = (self._graph.weights / unit) ** 2
+        return unit * np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
 
     def product(self, x: Vector) -> Vector:
         return self._graph.matvec(x)
@@ -170,9 +172,10 @@ class DenseWalk(Walk):
         self.flips += descend_dense(self._weights, self._side, self._stability, self.tolerance)
 
     def row_norms(self, rng: np.random.Generator) -> Vector:
-        blocks = (self._weights[rows] for rows in row_blocks(self.n_points))
+        unit = max(_unit(self._weights[rows]) for rows in row_blocks(self.n_points))
+        blocks = (self._weights[rows] / unit for rows in row_blocks(self.n_points))
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
-        return np.sqrt(np.maximum(squares - self._diagonal**2, 0.0))
+        return unit * np.sqrt(np.maximum(squares - (self._diagonal / unit) ** 2, 0.0))
 
     def product(self, x: Vector) -> Vector:
         return (self._weights @ x.astype(self._weights.dtype)).astype(np.float64) - self._diagonal * x
@@ -214,7 +217,8 @@ class GraphWalk(Walk):
     def row_norms(self, rng: np.random.Generator) -> Vector:
         """Return them by four random partitions: the mean square of s_i is sum_j w_ij^2."""
         fields = [self._graph.matvec(rng.choice([-1.0, 1.0], self.n_points)) for _ in range(4)]
-        return np.sqrt(np.mean(np.square(fields), axis=0))
+        unit = _unit(np.array(fields))
+        return unit * np.sqrt(np.mean(np.square(np.array(fields) / unit), axis=0))
 
     def product(self, x: Vector) -> Vector:
         return self._graph.matvec(x)
@@ -240,6 +244,11 @@ def walk_on(graph: SignedGraph, rng: np.random.Generator) -> Walk:
     if isinstance(graph, SparseGraph):
         return DenseWalk(DenseGraph(graph.weights.toarray()), rng) if is_dense(graph) else SparseWalk(graph, rng)
     return DenseWalk(graph, rng) if is_dense(graph) else SparseWalk(SparseGraph(sp.csr_array(graph.weights)), rng)
+
+
+def _unit(values: NDArray[Any]) -> float:
+    """Return the largest |value|, by which squares neither overflow nor vanish; 1 where there is none."""
+    return float(max(values.max(initial=0.0), -values.min(initial=0.0))) or 1.0
 
 
 def _exact_in_float32(weights: Vector, tolerance: Vector) -> bool:

@@ -1,0 +1,320 @@
+"""Annealing, the reduction under it, and what it promises: exhaustive agreement, limits, Ctrl-C."""
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from proxcode.cut import (
+    Annealing,
+    BitUpdate,
+    DenseGraph,
+    RandomGuess,
+    Reduction,
+    Restarts,
+    SignedGraph,
+    SparseGraph,
+    VectorUpdate,
+    as_graph,
+    signed_cut,
+    sparse_graph,
+)
+from proxcode.cut.walks import DenseWalk, GraphWalk, SparseWalk, walk_on
+from test_cut import best_value, random_weights
+
+seeds = st.integers(0, 2**32 - 1)
+PURE = Annealing(n_sweeps=3000, enumerate_up_to=0)  # the search itself, no enumeration
+
+
+class HiddenGraph(SignedGraph):
+    """Weights behind the interface alone, as those of codes are."""
+
+    def __init__(self, W):
+        self.hidden = DenseGraph(W)
+        self.n_points = len(W)
+
+    def matvec(self, x):
+        return self.hidden.matvec(x)
+
+    def absolute_degrees(self):
+        return self.hidden.absolute_degrees()
+
+    def field(self, side):
+        return self.hidden.field(side)
+
+    def local_fields(self, side, field):
+        return field
+
+    def next_improving(self, side, field, tolerance, start):
+        return self.hidden.next_improving(side, field, tolerance, start)
+
+    def flip(self, point, side, field):
+        self.hidden.flip(point, side, field)
+
+
+@st.composite
+def signed_matrices(draw):
+    n = draw(st.integers(1, 16))
+    rng = np.random.default_rng(draw(seeds))
+    density = draw(st.sampled_from([0.1, 0.3, 0.6, 1.0]))
+    kind = draw(st.sampled_from(["normal", "sign", "negative", "whole", "wide"]))
+    weights = {
+        "normal": lambda: rng.normal(size=(n, n)),
+        "sign": lambda: rng.choice([-1.0, 1.0], (n, n)),
+        "negative": lambda: -np.ones((n, n)),
+        "whole": lambda: rng.integers(-3, 4, (n, n)).astype(float),
+        "wide": lambda: rng.normal(size=(n, n)) * 10.0 ** rng.integers(-8, 8, (n, n)),
+    }[kind]()
+    W = np.triu(weights * (rng.random((n, n)) < density), 1)
+    return W + W.T
+
+
+def assert_no_flip_improves(cut, W):
+    assert (cut.side * (W @ cut.side) >= -1e-9 * np.abs(W).sum(axis=1)).all()
+
+
+@settings(deadline=None, max_examples=100)
+@given(signed_matrices())
+def test_enumeration_is_optimal_and_proves_it(W):
+    for graph in (W, sp.csr_array(W)):
+        cut = signed_cut(graph, random_state=0)
+        assert cut.value == pytest.approx(best_value(W), rel=1e-9, abs=1e-12)
+        assert (cut.status, cut.proved, cut.gap) == ("optimal", True, 0.0)
+        assert_no_flip_improves(cut, W)
+
+
+@settings(deadline=None, max_examples=60)
+@given(signed_matrices(), seeds)
+def test_annealing_agrees_with_exhaustive_search(W, seed):
+    cut = signed_cut(W, search=PURE, random_state=seed)
+    assert cut.value == pytest.approx(best_value(W), rel=1e-9, abs=1e-12)
+    assert cut.value == pytest.approx(cut.side @ W @ cut.side, rel=1e-12, abs=1e-12)
+    assert cut.upper_bound >= cut.value
+    assert_no_flip_improves(cut, W)
+
+
+@settings(deadline=None, max_examples=20)
+@given(signed_matrices(), seeds)
+def test_annealing_of_hidden_weights_agrees_with_exhaustive_search(W, seed):
+    cut = signed_cut(HiddenGraph(W), search=Annealing(n_sweeps=200, reheat_sweeps=20), random_state=seed)
+    assert cut.value >= 0.9 * best_value(W)
+    assert_no_flip_improves(cut, W)
+
+
+@settings(deadline=None, max_examples=100)
+@given(signed_matrices(), seeds)
+def test_reduction_keeps_the_best_value_and_local_maxima(W, seed):
+    graph = SparseGraph(W)
+    reduction = Reduction.of(graph)
+    left = np.zeros((1, 1)) if reduction.graph is None else reduction.graph.weights.toarray()
+    constant = reduction.constant(graph)
+    assert best_value(left) + constant == pytest.approx(best_value(W), rel=1e-9, abs=1e-9 * (1 + np.abs(W).sum()))
+    if reduction.graph is not None:
+        rng = np.random.default_rng(seed)
+        start = RandomGuess().guess(reduction.graph, rng)
+        local = BitUpdate().improve(reduction.graph, start, rng)
+        restored = reduction.restore(local.side)
+        scale = np.abs(W).sum()
+        assert graph.value(restored) == pytest.approx(local.value + constant, rel=1e-9, abs=1e-9 * scale)
+        assert (restored * (W @ restored) >= -1e-9 * scale).all()
+        assert np.diff(reduction.graph.weights.indptr).min() > 3
+
+
+def test_trees_and_rings_are_reduced_away(rng):
+    parents = [rng.integers(0, i) for i in range(1, 500)]
+    tree = sparse_graph(500, np.arange(1, 500), parents, rng.normal(size=499))
+    ring = sparse_graph(500, np.arange(500), (np.arange(500) + 1) % 500, rng.normal(size=500))
+    assert Reduction.of(tree).graph is None
+    assert Reduction.of(ring).graph is None
+    cut = signed_cut(tree, random_state=0)
+    assert cut.proved
+    assert cut.value == pytest.approx(tree.absolute_degrees().sum())
+
+
+def test_a_star_with_very_many_leaves_takes_no_time():
+    n = 200_000
+    star = sparse_graph(n, np.zeros(n - 1, int), np.arange(1, n), np.resize([1.0, -1.0], n - 1))
+    start = time.process_time()
+    assert signed_cut(star, random_state=0).value == 2 * (n - 1)
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize("density", [0.05, 1.0])
+def test_annealing_beats_restarts(density, rng):
+    W = random_weights(rng, 200, density)
+    annealed, restarted = signed_cut(W, random_state=0), signed_cut(W, n_starts=50, random_state=0)
+    assert annealed.value > restarted.value
+    assert_no_flip_improves(annealed, W)
+
+
+def test_torus_of_known_optimum():
+    """Planted: all weights are satisfied by a hidden partition."""
+    rng = np.random.default_rng(0)
+    grid = np.arange(2500).reshape(50, 50)
+    first = np.concatenate([grid.ravel()] * 2)
+    second = np.concatenate([np.roll(grid, 1, axis).ravel() for axis in (0, 1)])
+    hidden = rng.choice([-1, 1], 2500)
+    cut = signed_cut(sparse_graph(2500, first, second, hidden[first] * hidden[second]), random_state=0)
+    assert cut.value == 10_000
+    assert cut.proved
+    assert len(cut.frustrated_edges) == 0
+
+
+def test_walk_follows_the_number_of_edges(rng):
+    dense, sparse = random_weights(rng, 60), random_weights(rng, 60, 0.05)
+    assert isinstance(walk_on(as_graph(dense), rng), DenseWalk)
+    assert isinstance(walk_on(as_graph(sp.csr_array(dense)), rng), DenseWalk)
+    assert isinstance(walk_on(as_graph(sparse), rng), SparseWalk)
+    assert isinstance(walk_on(HiddenGraph(dense), rng), GraphWalk)
+
+
+@pytest.mark.parametrize("form", [DenseGraph, SparseGraph, HiddenGraph])
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_walks_keep_their_value_up_to_date(form, density, rng):
+    W = random_weights(rng, 50, density)
+    walk = walk_on(form(W), rng)
+    walk.place(RandomGuess().guess(DenseGraph(W), rng))
+    walk.anneal(np.linspace(3, 0.1, 40), rng.integers(0, 1000, 40))
+    side = walk.side.astype(float)
+    assert walk.flips > 0
+    assert walk.value == pytest.approx(side @ W @ side)
+    walk.descend()
+    assert (walk.side * (W @ walk.side) >= -1e-9).all()
+
+
+def test_all_walks_make_the_same_moves(rng):
+    W = np.rint(4 * random_weights(rng, 60))
+    visited = []
+    kinds = (DenseWalk, DenseGraph), (SparseWalk, SparseGraph), (GraphWalk, HiddenGraph)
+    for walk_kind, graph_kind in kinds:
+        walk = walk_kind(graph_kind(W), np.random.default_rng(0))
+        walk.place(np.ones(60, np.int8))
+        walk.anneal(np.linspace(20, 1, 30), np.arange(30))
+        visited.append(walk.side)
+    np.testing.assert_array_equal(visited[0], visited[1])
+    np.testing.assert_array_equal(visited[0], visited[2])
+
+
+@pytest.mark.parametrize("density", [0.1, 1.0])
+def test_same_seed_same_cut_when_limited_by_sweeps(density, rng):
+    W = random_weights(rng, 120, density)
+    first, second = (signed_cut(W, search=Annealing(n_sweeps=3000), random_state=4) for _ in range(2))
+    np.testing.assert_array_equal(first.side, second.side)
+    assert (first.flips, first.sweeps, first.status) == (second.flips, 3000, "finished")
+
+
+def test_history_rises_to_the_value(rng):
+    cut = signed_cut(random_weights(rng, 150, 0.1), search=Annealing(n_sweeps=2000), random_state=0)
+    assert (np.diff([step.value for step in cut.history]) > 0).all()
+    assert (np.diff([step.sweeps for step in cut.history]) >= 0).all()
+    assert cut.history[-1].value == pytest.approx(cut.value)
+
+
+@pytest.mark.parametrize("search", [Annealing(), Restarts(n_starts=10**9)], ids=repr)
+def test_time_limit_is_kept(search, rng):
+    W = random_weights(rng, 300, 0.1)
+    signed_cut(W, search=search, time_limit=0.01)
+    start = time.perf_counter()
+    cut = signed_cut(W, search=search, time_limit=0.3, random_state=0)
+    assert time.perf_counter() - start < 3  # other processes may be at work
+    assert cut.status == "time limit"
+
+
+@pytest.mark.parametrize("time_limit", [0, -1, float("nan")])
+def test_no_time_is_refused(time_limit):
+    with pytest.raises(ValueError, match=r"time_limit=.*seconds above 0"):
+        signed_cut(np.eye(2), time_limit=time_limit)
+
+
+@pytest.mark.parametrize("name", ["n_sweeps", "run_sweeps", "reheat_sweeps", "patience"])
+def test_no_sweeps_are_refused(name, rng):
+    with pytest.raises(ValueError, match=f"{name}=0.*at least 1"):
+        signed_cut(np.eye(2), search=Annealing(**{name: 0}))
+
+
+@pytest.mark.parametrize("density", [0.2, 1.0])
+def test_interrupt_returns_the_best_so_far(density, rng, monkeypatch):
+    W = random_weights(rng, 100, density)
+    walk = SparseWalk if density < 0.25 else DenseWalk
+    calls = []
+
+    def interrupted(self, temperatures, offsets, anneal=walk.anneal):
+        calls.append(len(temperatures))
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        anneal(self, temperatures, offsets)
+
+    monkeypatch.setattr(walk, "anneal", interrupted)
+    cut = signed_cut(W, time_limit=60, random_state=0)
+    assert cut.status == "interrupted"
+    assert cut.value > 0
+    assert_no_flip_improves(cut, W)
+
+
+def test_interrupted_restarts_return_the_best_so_far(rng, monkeypatch):
+    calls = []
+
+    def interrupted(self, graph, draws):
+        calls.append(1)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return np.where(draws.random(graph.n_points) < 0.5, 1, -1).astype(np.int8)
+
+    monkeypatch.setattr(RandomGuess, "guess", interrupted)
+    assert signed_cut(random_weights(rng, 30), n_starts=100, random_state=0).status == "interrupted"
+
+
+def test_initial_guess_of_annealing_is_used(rng):
+    class Noted(RandomGuess):
+        called = 0
+
+        def guess(self, graph, draws):
+            type(self).called += 1
+            return super().guess(graph, draws)
+
+    signed_cut(random_weights(rng, 40), search=Annealing(n_sweeps=50, initial=Noted()), random_state=0)
+    assert Noted.called == 1
+
+
+def test_search_and_parts_of_another_are_refused():
+    with pytest.raises(ValueError, match="give initial, update and n_starts to the search"):
+        signed_cut(np.eye(2), search=Annealing(), update=VectorUpdate())
+
+
+def test_large_float32_is_neither_copied_nor_changed(rng):
+    n = 2100
+    W = rng.standard_normal((n, n), dtype=np.float32)
+    W += W.T
+    before = W.copy()
+    graph = as_graph(W)
+    assert graph.weights is W
+    cut = signed_cut(W, search=Annealing(n_sweeps=20), random_state=0)
+    np.testing.assert_array_equal(W, before)
+    no_diagonal = W.astype(np.float64) - np.diag(W.diagonal().astype(np.float64))
+    assert cut.value == pytest.approx(cut.side @ no_diagonal @ cut.side)
+    assert (cut.side * (no_diagonal @ cut.side) > -1e-3).all()
+
+
+@pytest.mark.parametrize("search", [Annealing(n_sweeps=100), Annealing(n_sweeps=100, enumerate_up_to=0)], ids=repr)
+@pytest.mark.parametrize("n", [1, 2, 30, 100])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, HiddenGraph])
+def test_no_edges(search, n, form):
+    cut = signed_cut(form(np.zeros((n, n))), search=search, random_state=0)
+    assert cut.value == 0
+    assert cut.side.shape == (n,)
+
+
+def test_disconnected_parts_are_each_solved(rng):
+    blocks = [random_weights(rng, 10) for _ in range(6)]
+    cut = signed_cut(sp.block_diag(blocks), random_state=0)
+    assert cut.value == pytest.approx(sum(best_value(block) for block in blocks))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-20, 1e20, 1e200])
+def test_annealing_does_not_depend_on_the_unit_of_the_weights(scale, rng):
+    W = random_weights(rng, 60)
+    plain, scaled = (signed_cut(V, search=Annealing(n_sweeps=1000), random_state=0) for V in (W, scale * W))
+    assert scaled.value == pytest.approx(plain.value * scale)
