@@ -14,7 +14,7 @@ demo: .venv/.ready
 	$(BIN)/proxcode demo --output demo
 
 test: .venv/.ready
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 lint: .venv/.ready
 	$(BIN)/ruff check
