@@ -20,7 +20,7 @@ def test_names_cost_nothing():
 
 def test_initial_guess(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    from proxcode.experiments.initial_guess import DATASETS, GUESSES, QUICK, UPDATES, summary
+    from proxcode.experiments.initial_guess import GUESSES, QUICK, UPDATES, summary
 
     table, figure = EXPERIMENTS["initial-guess"](tmp_path / "new" / "folder", True, False)
     assert sorted(path.name for path in table.parent.iterdir()) == ["initial_guess.csv", "initial_guess.png"]
@@ -28,9 +28,9 @@ def test_initial_guess(tmp_path, capsys):
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == ["dataset", "guess", "update", "seed", "bits", "loss"]
-    assert len(rows) == len(DATASETS) * len(GUESSES) * len(UPDATES) * len(QUICK.seeds) * QUICK.n_bits
+    assert len(rows) == len(QUICK.datasets) * len(GUESSES) * len(UPDATES) * len(QUICK.seeds) * QUICK.n_bits
     last = {(row["dataset"], row["guess"], row["update"]): float(row["loss"]) for row in rows}  # the longest code's
-    for dataset in DATASETS:
+    for dataset in QUICK.datasets:
         for guess in GUESSES:
             assert last[dataset, guess, "bit update"] <= last[dataset, guess, "vector update"]
             assert f"{last[dataset, guess, 'bit update']:16.5f}" in summary(table)
