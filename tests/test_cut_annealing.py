@@ -1,5 +1,7 @@
 """Annealing, the reduction under it, and what it promises: exhaustive agreement, limits, Ctrl-C."""
 
+import _thread
+import threading
 import time
 
 import numpy as np
@@ -251,6 +253,18 @@ def test_interrupt_returns_the_best_so_far(density, rng, monkeypatch):
     cut = signed_cut(W, time_limit=60, random_state=0)
     assert cut.status == "interrupted"
     assert cut.value > 0
+    assert_no_flip_improves(cut, W)
+
+
+def test_ctrl_c_is_heard_soon(rng):
+    W = random_weights(rng, 400, 0.1)
+    signed_cut(W, search=Annealing(n_sweeps=10))
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    start = time.perf_counter()
+    cut = signed_cut(W, time_limit=60, random_state=0)
+    assert cut.status == "interrupted"
+    assert time.perf_counter() - start < 10
     assert_no_flip_improves(cut, W)
 
 

@@ -18,6 +18,7 @@ from proxcode.cut import (
     frustration,
     ising_ground_state,
     max_cut,
+    sample,
     signed_cut,
     sparse_graph,
 )
@@ -239,3 +240,26 @@ def test_zero_weights_are_no_edges():
     cut = signed_cut(G, random_state=0)
     assert (cut.value, len(cut.frustrated_edges), cut.cut_weight) == (0, 0, 0)
     assert isinstance(as_graph(np.zeros((3, 3))), DenseGraph)
+
+
+@pytest.mark.parametrize("vartype", ["SPIN", "BINARY"])
+def test_dimod_models_are_solved(vartype, rng):
+    dimod = pytest.importorskip("dimod")
+    bqm = dimod.BinaryQuadraticModel(vartype)
+    for u, v in nx.gnp_random_graph(10, 0.5, seed=1).edges:
+        bqm.add_quadratic(f"x{u}", f"x{v}", rng.normal())
+        bqm.add_linear(f"x{u}", rng.normal())
+    bqm.offset = 3.5
+    expected = dimod.ExactSolver().sample(bqm).first.energy
+    found = sample(bqm, random_state=0)
+    assert found.first.energy == pytest.approx(expected)
+    assert found.info["lower_bound"] == pytest.approx(expected)
+    assert found.info["proved"]
+
+
+def test_dimod_model_without_couplings():
+    dimod = pytest.importorskip("dimod")
+    bqm = dimod.BinaryQuadraticModel({"a": 1.0, "b": -2.0}, {}, 0.0, "SPIN")
+    assert sample(bqm, random_state=0).first.sample == {"a": -1, "b": 1}
+    with pytest.raises(ValueError, match="no variables"):
+        sample(dimod.BinaryQuadraticModel("SPIN"))

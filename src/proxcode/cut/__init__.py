@@ -14,7 +14,7 @@ from proxcode.cut.initial import (
     SignedLaplacianGuess,
 )
 from proxcode.cut.inputs import as_graph
-from proxcode.cut.problems import Frustration, GroundState, MaxCut, frustration, ising_ground_state, max_cut
+from proxcode.cut.problems import Frustration, GroundState, MaxCut, frustration, ising_ground_state, max_cut, sample
 from proxcode.cut.reduction import Reduction
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.search import Restarts, Search, signed_cut
@@ -52,6 +52,7 @@ __all__ = [
     "frustration",
     "ising_ground_state",
     "max_cut",
+    "sample",
     "signed_cut",
     "sparse_graph",
 ]

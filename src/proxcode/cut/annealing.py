@@ -1,13 +1,13 @@
 """Annealing: the search for all sizes.
 
-1. reduce the graph exactly (`Reduction`), unless it is large and dense or its edges are not listed; with at most 20 points left, try all
-   partitions, which proves the cut;
+1. reduce the graph exactly (`Reduction`), unless it is large and dense or its edges are not listed; with at most 20
+   points left, try all partitions, which proves the cut;
 2. start from the sign of the largest eigenvector of W, later from random partitions;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
    local field, or 0.25 lambda_max(W) where that is more, as it is on networks with hubs, to 0.05 times the median local
    field; then flip until no flip improves;
-4. reheat to between 0.18 and 0.28, cool again, and take over from the result each connected component of its difference
-   to the run's best that does not lower it;
+4. reheat to between 0.12 and 0.28 times the root mean square local field, cool again, and take over from the result
+   each connected component of its difference to the run's best that does not lower it;
 5. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
    as in 4.
 
@@ -32,7 +32,8 @@ from proxcode.cut.updates import BitUpdate
 from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
-REHEAT = (0.18, 0.28)
+REHEAT = (0.12, 0.28)
+FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
 DENSE_REDUCIBLE = 2000  # points up to which dense graphs are tried for dominating edges: it takes a list of all edges
 KERNEL_SECONDS = 0.05  # about so long no signal is heard
@@ -93,10 +94,10 @@ class Annealing(BaseEstimator):
         Sweeps in all. None is without end where a time limit is given, and otherwise what the graph's size suggests:
         about a second's work.
     run_sweeps : int, default=8000
-        Sweeps of a run's first cooling, at most.
+        Sweeps of a run's first cooling, at most; with n below 2,000 points n / 2000 of it, but at least a tenth.
     reheat_sweeps : int, default=300
     patience : int, default=30
-        Reheats in a row without a gain after which a new run begins.
+        Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above.
     initial : InitialGuess, default=None
         Start of the first run; None is the sign of the largest eigenvector of W.
     enumerate_up_to : int, default=20
@@ -183,6 +184,7 @@ class _Search:
         self.run_best: Side | None = None
         self.run_value = -np.inf
         self.stale = 0
+        self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
 
     def start(self, graph: SignedGraph) -> None:
@@ -202,7 +204,7 @@ class _Search:
         """One cooling: the first of a run, or a reheat."""
         if self.run_best is None:
             allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
-            self._cool(self.hot, min(self.settings.run_sweeps, max(allowed, 1.0)))
+            self._cool(self.hot, min(self.share * self.settings.run_sweeps, max(allowed, 1.0)))
             self.run_best, self.run_value, self.stale = self.walk.side, self.walk.value, 0
         else:
             self._cool(self.rng.uniform(*REHEAT) * self.scale, self.settings.reheat_sweeps)
@@ -211,7 +213,7 @@ class _Search:
             self.stale = 0 if self.walk.value > self.run_value else self.stale + 1
             self.run_value = self.walk.value
         self._keep(self.run_best, self.run_value)
-        if self.stale >= self.settings.patience:
+        if self.stale >= self.share * self.settings.patience:
             self._end_run()
 
     def result(self) -> tuple[Side, float]:

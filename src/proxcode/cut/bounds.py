@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator
 
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
 from proxcode.cut.mixing import mix
+from proxcode.cut.reduction import Reduction
 from proxcode.cut.result import Cut, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 
@@ -35,7 +36,7 @@ class UpperBound(ABC, BaseEstimator):
 
 
 class SemidefiniteBound(UpperBound):
-    """The semidefinite relaxation's dual, made feasible by a shift.
+    """The semidefinite relaxation's dual on the reduced graph, made feasible by a shift.
 
     The bound is sum y + n (lambda + margin) with y from the mixing method and lambda = lambda_max(W - Diag(y)). Up to
     1,500 points lambda comes from a full decomposition, and the margin, 1e-13 n |W - Diag(y)|, exceeds its rounding
@@ -45,20 +46,28 @@ class SemidefiniteBound(UpperBound):
 
     Parameters
     ----------
+    rank : int, default=None
+        Dimension of its vectors; None is ceil(sqrt(2 n)) + 1. Less is faster; the bound stays proved, if less tight.
     max_iter : int, default=2000
         Sweeps of the mixing method.
     tolerance : float, default=1e-7
         Relative gain of a sweep under which it ends.
     """
 
-    def __init__(self, max_iter: int = 2000, tolerance: float = 1e-7) -> None:
+    def __init__(self, rank: int | None = None, max_iter: int = 2000, tolerance: float = 1e-7) -> None:
+        self.rank = rank
         self.max_iter = max_iter
         self.tolerance = tolerance
 
     def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
         """Return the bound."""
-        dual = mix(graph, None, self.max_iter, self.tolerance, rng)[1]
-        return float(dual.sum()) + graph.n_points * _largest_eigenvalue(graph, dual, rng)
+        reduction = Reduction.of(graph)
+        constant = reduction.constant(graph)
+        left = reduction.graph
+        if left is None:
+            return constant
+        dual = mix(left, self.rank, self.max_iter, self.tolerance, rng)[1]
+        return constant + float(dual.sum()) + left.n_points * _largest_eigenvalue(left, dual, rng)
 
 
 def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Generator) -> float:

@@ -1,6 +1,7 @@
 """Problems that are a signed graph cut by another name."""
 
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -200,3 +201,32 @@ def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
     spins = np.arange(n)
     ends = np.concatenate([first, spins]), np.concatenate([second, np.full(n, n)])
     return GroundState(signed_cut(sparse_graph(n + 1, *ends, -np.concatenate([coupling, fields])), **settings))
+
+
+def sample(bqm: Any, **settings: Any) -> Any:
+    """Solve a dimod binary quadratic model; needs dimod.
+
+    Parameters
+    ----------
+    bqm : dimod.BinaryQuadraticModel
+        Over spins or binary variables, with any names.
+    **settings
+        As for `signed_cut`.
+
+    Returns
+    -------
+    dimod.SampleSet
+        One sample with its energy; `info` tells whether it is `proved`, the `lower_bound` and the search's `status`.
+    """
+    dimod = import_module("dimod")
+    h, J, offset = bqm.to_ising()
+    names = list(bqm.variables)
+    if not names:
+        raise ValueError("the model has no variables: give at least one.")
+    number = {name: i for i, name in enumerate(names)}
+    couplings = [(number[u], number[v], coupling) for (u, v), coupling in J.items()]
+    fields = np.array([h.get(name, 0.0) for name in names], np.float64)
+    ground = ising_ground_state(fields, couplings or [(0, 0, 0.0)], **settings)
+    spins = ground.spins if bqm.vartype is dimod.SPIN else (ground.spins + 1) // 2
+    info = {"proved": ground.proved, "lower_bound": ground.lower_bound + offset, "status": ground.cut.status}
+    return dimod.SampleSet.from_samples_bqm(dict(zip(names, spins.tolist(), strict=True)), bqm, info=info)
