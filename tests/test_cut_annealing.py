@@ -332,3 +332,11 @@ def test_annealing_does_not_depend_on_the_unit_of_the_weights(scale, rng):
     W = random_weights(rng, 60)
     plain, scaled = (signed_cut(V, search=Annealing(n_sweeps=1000), random_state=0) for V in (W, scale * W))
     assert scaled.value == pytest.approx(plain.value * scale)
+
+
+def test_progress_is_reported(rng):
+    told = []
+    search = Annealing(n_sweeps=2000, report=told.append)
+    cut = signed_cut(random_weights(rng, 150, 0.05), search=search, random_state=0)
+    assert tuple(told) == cut.history
+    assert told[-1].value == pytest.approx(cut.value)

@@ -17,6 +17,7 @@ sweeps the same seed gives the same cut; with a limit in seconds it depends on t
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -104,6 +105,8 @@ class Annealing(BaseEstimator):
         Graphs with so few points left after the reduction are solved by trying all partitions.
     clock : callable, default=None
         What time limits are measured by; None is `time.perf_counter`, `time.process_time` counts processor time.
+    report : callable, default=None
+        Called with a `Progress` whenever a better partition is found.
 
     Examples
     --------
@@ -124,6 +127,7 @@ class Annealing(BaseEstimator):
         initial: InitialGuess | None = None,
         enumerate_up_to: int = 20,
         clock: Callable[[], float] | None = None,
+        report: Callable[[Progress], None] | None = None,
     ) -> None:
         self.n_sweeps = n_sweeps
         self.run_sweeps = run_sweeps
@@ -132,6 +136,7 @@ class Annealing(BaseEstimator):
         self.initial = initial
         self.enumerate_up_to = enumerate_up_to
         self.clock = clock
+        self.report = report
 
     def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found within `time_limit` seconds, or within the sweeps."""
@@ -152,18 +157,16 @@ class Annealing(BaseEstimator):
         if left is None or left.n_points <= self.enumerate_up_to:
             side = np.ones(0, np.int8) if left is None else enumerate_sides(left.weights.toarray()).astype(np.int8)
             return _optimal(graph, reduction.restore(side), budget.elapsed())
-        found = self._search(left, budget, rng)
-        history = tuple(step._replace(value=step.value + constant) for step in found.history)
+        found = self._search(left, budget, rng, constant)
         bound = float(left.absolute_degrees().sum()) + constant
-        side = reduction.restore(found.side)
-        return _polished(graph, Cut(side, np.nan, found.flips, found.sweeps, history, found.status), bound)
+        return _polished(graph, replace(found, side=reduction.restore(found.side)), bound)
 
-    def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator) -> Cut:
+    def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator, constant: float = 0.0) -> Cut:
         walk = walk_on(graph, rng)
         if budget.n_sweeps is None and budget.seconds is None:
             low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else (50, 200)
             budget.n_sweeps = int(np.clip(DEFAULT_WORK / walk.sweep_work(), low, high))
-        search = _Search(self, walk, budget, rng)
+        search = _Search(self, walk, budget, rng, constant)
         try:
             search.start(graph)
             while not budget.is_late and budget.left() >= 1:
@@ -175,9 +178,15 @@ class Annealing(BaseEstimator):
 
 
 class _Search:
-    """The runs of one `Annealing.solve`: what is best so far, and what comes next."""
+    """The runs of one `Annealing.solve`: what is best so far, and what comes next.
 
-    def __init__(self, settings: Annealing, walk: Walk, budget: Budget, rng: np.random.Generator) -> None:
+    Values are told with `constant` added, that of the reduction.
+    """
+
+    def __init__(
+        self, settings: Annealing, walk: Walk, budget: Budget, rng: np.random.Generator, constant: float
+    ) -> None:
+        self.constant = constant
         self.settings, self.walk, self.budget, self.rng = settings, walk, budget, rng
         self.best: Side = (2 * rng.integers(0, 2, walk.n_points) - 1).astype(np.int8)
         self.best_value = -np.inf
@@ -245,7 +254,9 @@ class _Search:
     def _keep(self, side: Side, value: float) -> None:
         if value > self.best_value:
             self.best, self.best_value = side, value
-            self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value))
+            self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value + self.constant))
+            if self.settings.report is not None:
+                self.settings.report(self.history[-1])
 
 
 def _optimal(graph: SignedGraph, side: Side, seconds: float) -> Cut:

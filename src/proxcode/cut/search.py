@@ -128,6 +128,9 @@ def signed_cut(
         raise ValueError(f"time_limit={time_limit}: give seconds above 0, or None.")
     if search is None:
         search = Restarts(initial, update, 10 if n_starts is None else n_starts) if restarts_asked else Annealing()
-    rng = np.random.default_rng(random_state)
-    cut = search.solve(as_graph(W), rng, time_limit)
+    rng, start = np.random.default_rng(random_state), time.perf_counter()
+    graph = as_graph(W)
+    if time_limit is not None:  # reading the graph counts, but leaves some time to search
+        time_limit = max(time_limit - (time.perf_counter() - start), 0.1 * time_limit)
+    cut = search.solve(graph, rng, time_limit)
     return cut if bound is None else certify(cut, bound, rng)
