@@ -26,7 +26,7 @@ from proxcode.cut._kernels import enumerate_sides
 from proxcode.cut.bounds import attainable
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, sides
-from proxcode.cut.reduction import Reduction
+from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
@@ -36,7 +36,6 @@ HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.12, 0.28)
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
-DENSE_REDUCIBLE = 2000  # points up to which dense graphs are tried for dominating edges: it takes a list of all edges
 KERNEL_SECONDS = 0.05  # about so long no signal is heard
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
 
@@ -93,7 +92,7 @@ class Annealing(BaseEstimator):
     ----------
     n_sweeps : int, default=None
         Sweeps in all. None is without end where a time limit is given, and otherwise what the graph's size suggests:
-        about a second's work.
+        up to about a second's work.
     run_sweeps : int, default=8000
         Sweeps of a run's first cooling, at most; with n below 2,000 points n / 2000 of it, but at least a tenth.
     reheat_sweeps : int, default=300
@@ -127,7 +126,7 @@ class Annealing(BaseEstimator):
         initial: InitialGuess | None = None,
         enumerate_up_to: int = 20,
         clock: Callable[[], float] | None = None,
-        report: Callable[[Progress], None] | None = None,
+        report: Callable[[Progress], object] | None = None,
     ) -> None:
         self.n_sweeps = n_sweeps
         self.run_sweeps = run_sweeps

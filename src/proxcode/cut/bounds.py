@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
 from proxcode.cut.mixing import mix
-from proxcode.cut.reduction import Reduction
+from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 
@@ -61,13 +61,19 @@ class SemidefiniteBound(UpperBound):
 
     def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
         """Return the bound."""
-        reduction = Reduction.of(graph)
-        constant = reduction.constant(graph)
-        left = reduction.graph
+        left, constant = _reduced(graph)
         if left is None:
             return constant
         dual = mix(left, self.rank, self.max_iter, self.tolerance, rng)[1]
         return constant + float(dual.sum()) + left.n_points * _largest_eigenvalue(left, dual, rng)
+
+
+def _reduced(graph: ExplicitGraph) -> tuple[ExplicitGraph | None, float]:
+    """Return what is left of a graph, and the constant; a large dense one, whose list of edges is long, as it is."""
+    if isinstance(graph, DenseGraph) and graph.n_points > DENSE_REDUCIBLE:
+        return graph, 0.0
+    reduction = Reduction.of(graph)
+    return reduction.graph, reduction.constant(graph)
 
 
 def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Generator) -> float:

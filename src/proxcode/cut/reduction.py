@@ -21,6 +21,7 @@ from proxcode.cut._reduction_kernels import reduce_edges, restore_sides
 from proxcode.cut.graph import SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.result import Side
 
+DENSE_REDUCIBLE = 2000  # points up to which dense graphs are tried for dominating edges: it takes a list of all edges
 SCAN_LIMIT = 512  # rule 1 is tried on points with up to so many edges: a hub would be read again for each neighbour
 
 

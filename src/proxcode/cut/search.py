@@ -102,7 +102,7 @@ def signed_cut(
         leaves what the search itself knows.
     time_limit : float, default=None
         Seconds; Ctrl-C ends the search too, and its best cut so far is returned. None lets the search end by itself,
-        after about a second's work for `Annealing()`, with a result that depends on the seed alone.
+        after up to about a second's work for `Annealing()`, with a result that depends on the seed alone.
     random_state : int, Generator or None
         Same seed, same cut.
 
