@@ -124,7 +124,7 @@ def draw(points, path):
                 ax.plot(seconds, shown(share), marker, color=colour, ms=7, label=f"{guess}, {update}")
             run = [p for p in chosen if (p.guess, p.update, p.seed) == (guess, "annealing", 0)]
             times = [max(p.seconds, 1e-4) for p in run]
-            ax.plot(times, [shown(p.value) for p in run], "-", color=colour, label=f"{guess}, annealing")
+            ax.plot(times, [shown(p.value) for p in run], ".-", color=colour, label=f"{guess}, annealing")
         ax.set(xscale="log", yscale="log", xlabel="seconds of processor time", title=graph)
         ax.set_ylabel("share missing to the best value found")
         ax.invert_yaxis()
