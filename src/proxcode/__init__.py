@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from proxcode.bits import BitRecord
     from proxcode.code import ProximityPreservingCode
-    from proxcode.cut import BitUpdate, Cut, Restarts, VectorUpdate, signed_cut
+    from proxcode.cut import (
+        Annealing,
+        BitUpdate,
+        Cut,
+        Restarts,
+        VectorUpdate,
+        frustration,
+        ising_ground_state,
+        max_cut,
+        signed_cut,
+    )
     from proxcode.hamming import asymmetric_distances, pack, unpack
     from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
     from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
@@ -23,6 +33,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Annealing",
     "BitRecord",
     "BitUpdate",
     "ByDistance",
@@ -46,6 +57,9 @@ __all__ = [
     "VectorUpdate",
     "WithinRadius",
     "asymmetric_distances",
+    "frustration",
+    "ising_ground_state",
+    "max_cut",
     "pack",
     "signed_cut",
     "unpack",
@@ -53,7 +67,17 @@ __all__ = [
 _HOMES = {
     "bits": {"BitRecord"},
     "code": {"ProximityPreservingCode"},
-    "cut": {"BitUpdate", "Cut", "Restarts", "VectorUpdate", "signed_cut"},
+    "cut": {
+        "Annealing",
+        "BitUpdate",
+        "Cut",
+        "Restarts",
+        "VectorUpdate",
+        "frustration",
+        "ising_ground_state",
+        "max_cut",
+        "signed_cut",
+    },
     "hamming": {"asymmetric_distances", "pack", "unpack"},
     "hashing": {"ClassifierHash", "KernelHash", "LinearHash", "SVMHash"},
     "proximity": {"GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"},

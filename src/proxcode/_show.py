@@ -44,6 +44,8 @@ def cell(value: Any, grouped: bool = False) -> str:
     """Return a value as short text; a dash for none."""
     if value is None:
         return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4f}" if 5e-5 <= abs(value) < 1e4 or value == 0 else f"{value:.4g}"
     if grouped and isinstance(value, int):

@@ -295,11 +295,23 @@ def _evaluation_text(record: dict[str, Any]) -> str:
 @click.argument("graph", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Partition to write: .csv, .tsv, .npz or .parquet.")
 @click.option("--max-cut", is_flag=True, help="Cut as much weight as can be, instead of keeping it.")
-@click.option("--starts", type=COUNT, default=10, show_default=True, help="The best of so many is taken.")
+@click.option("--time-limit", type=click.FloatRange(0, min_open=True), help="Seconds to search; else about one.")
+@click.option("--prove", is_flag=True, help="Bound what any cut could reach; on sparse graphs often a proof.")
+@click.option("--starts", type=COUNT, help="The paper's way, the best of so many starts, in place of annealing.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same cut.")
 @force
 @as_json
-def cut(graph: Path, output: Path | None, max_cut: bool, starts: int, seed: int, force: bool, as_json: bool) -> None:
+def cut(
+    graph: Path,
+    output: Path | None,
+    max_cut: bool,
+    time_limit: float | None,
+    prove: bool,
+    starts: int | None,
+    seed: int,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Cut a signed GRAPH in two: positive weights want to be together, negative ones apart.
 
     GRAPH is an edge list (i, j, weight; .csv, .tsv or blanks), a .mtx, Gset or .npy file, or a scipy.sparse .npz.
@@ -307,15 +319,34 @@ def cut(graph: Path, output: Path | None, max_cut: bool, starts: int, seed: int,
     \b
     Examples:
       proxcode cut friends.csv -o sides.csv
-      proxcode cut G1.gset --max-cut
+      proxcode cut G1.gset --max-cut --time-limit 10
+      proxcode cut friends.csv --prove
     """
+    from tqdm import tqdm
+
     from proxcode.jobs import cut_graph
     from proxcode.tables.writing import check_table_name
 
     check_free(output, force)
     if output is not None:
         check_table_name(output)
-    show(as_json, cut_graph(graph, max_cut=max_cut, n_starts=starts, seed=seed, output=output))
+    bar = tqdm(bar_format="{desc} after {elapsed}", disable=not sys.stderr.isatty())
+
+    def report(progress: Any) -> None:
+        bar.set_description_str(f"best {-progress.value if max_cut else progress.value:g}")
+
+    with bar:
+        found = cut_graph(
+            graph,
+            max_cut=max_cut,
+            n_starts=starts,
+            time_limit=time_limit,
+            prove=prove,
+            seed=seed,
+            output=output,
+            report=report,
+        )
+    show(as_json, found)
 
 
 @main.command()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proxcode._files import kind_of, read_file
 from proxcode.code import ProximityPreservingCode
-from proxcode.cut import signed_cut
+from proxcode.cut import Annealing, CycleBound, Restarts, signed_cut
 from proxcode.encoding import Encoded, encode_file
 from proxcode.evaluation import Evaluation, evaluate
 from proxcode.hashing import HashFunction, KernelHash, LinearHash, SVMHash
@@ -299,10 +299,23 @@ def _proximity_of(near: Near, y: NDArray[Any] | None, learned: Proximity) -> Pro
     return None if isinstance(learned, SameLabel | SharedLabel) else default_proximity(y)
 
 
-def cut_graph(path: Path, *, max_cut: bool, n_starts: int, seed: int, output: Path | None) -> Facts:
+def cut_graph(
+    path: Path,
+    *,
+    max_cut: bool,
+    n_starts: int | None,
+    time_limit: float | None,
+    prove: bool,
+    seed: int,
+    output: Path | None,
+    report: Callable[[Any], None],
+) -> Facts:
     """Cut a graph of a file; write the side of each point where asked."""
     weights, names = read_graph(path)
-    cut = signed_cut(-weights if max_cut else weights, n_starts=n_starts, random_state=seed)
+    search = Annealing(report=report) if n_starts is None else Restarts(n_starts=n_starts)
+    bound = CycleBound() if prove else None
+    signed = -weights if max_cut else weights
+    cut = signed_cut(signed, search=search, bound=bound, time_limit=time_limit, random_state=seed)
     edges = sp.triu(weights, k=1).tocoo()
     is_cut = cut.side[edges.row] != cut.side[edges.col]
     if output is not None:
@@ -311,8 +324,11 @@ def cut_graph(path: Path, *, max_cut: bool, n_starts: int, seed: int, output: Pa
         "points": len(names),
         "edges": edges.nnz,
         "value": -cut.value if max_cut else cut.value,
+        "proved": cut.proved,
+        "gap": cut.gap if np.isfinite(cut.gap) else None,
+        "ended": cut.status,
         "cut weight": float(edges.data[is_cut].sum()),
-        "frustrated edges": int(np.where(is_cut, edges.data > 0, edges.data < 0).sum()),
+        "frustrated edges": len(cut.frustrated_edges),
         "side +1": int((cut.side > 0).sum()),
         "side -1": int((cut.side < 0).sum()),
     }
