@@ -507,7 +507,9 @@ def test_the_value_of_a_cut_is_that_of_the_written_sides(max_cut, suffix, folder
     assert set(side.values()) <= {-1, 1}
     assert record["value"] == pytest.approx(2 * sum(sign * weight for sign, weight in weights))
     assert record["cut weight"] == pytest.approx(sum(weight for sign, weight in weights if sign < 0))
-    assert record["frustrated edges"] == sum(sign * weight < 0 for sign, weight in weights)
+    wanted = -1 if max_cut else 1  # edges that would rather be cut are frustrated where they are not
+    assert record["frustrated edges"] == sum(wanted * sign * weight < 0 for sign, weight in weights)
+    assert record["proved"] is True
     assert record["side +1"] + record["side -1"] == record["points"] == 5
     values = [
         2 * sum(float(weight) * bit[a] * bit[b] for a, b, weight in edges)
