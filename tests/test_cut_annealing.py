@@ -340,3 +340,29 @@ def test_progress_is_reported(rng):
     cut = signed_cut(random_weights(rng, 150, 0.05), search=search, random_state=0)
     assert tuple(told) == cut.history
     assert told[-1].value == pytest.approx(cut.value)
+
+
+def test_codes_are_cut_by_annealing_too(rng):
+    from proxcode import ProximityPreservingCode
+
+    X, y = rng.normal(size=(120, 5)), rng.integers(0, 4, 120)
+    for labels in (y, None):
+        search = Annealing(n_sweeps=60, reheat_sweeps=20)
+        codes = [ProximityPreservingCode(n_bits=6, cut=search, random_state=0).fit_transform(X, labels) for _ in "ab"]
+        np.testing.assert_array_equal(codes[0], codes[1])
+        assert codes[0].shape == (120, 6)
+
+
+def test_annealing_cuts_a_code_graph_better_than_one_start(rng):
+    from proxcode.hamming import GrowingCode
+    from proxcode.proximity import WithinRadius
+
+    X = rng.normal(size=(150, 4))
+    code = GrowingCode(150)
+    for _ in range(4):
+        code.append(rng.choice(np.array([-1, 1], np.int8), 150))
+    units = WithinRadius(radius=1.5).fit(X).relate(X).relation.units(code)
+    graph = units.graph(np.linspace(1, 2, 5), -np.linspace(0.4, 0.2, 5))
+    annealed = Annealing(n_sweeps=200, reheat_sweeps=40).solve(graph, np.random.default_rng(0))
+    assert annealed.value >= Restarts().solve(graph, np.random.default_rng(0)).value
+    assert annealed.value == pytest.approx(graph.value(annealed.side))

@@ -263,3 +263,9 @@ def test_dimod_model_without_couplings():
     assert sample(bqm, random_state=0).first.sample == {"a": -1, "b": 1}
     with pytest.raises(ValueError, match="no variables"):
         sample(dimod.BinaryQuadraticModel("SPIN"))
+
+
+def test_rows_of_a_matrix_are_not_edges():
+    rows = ((0, 1, 1), (1, 0, -5), (1, -5, 0))
+    for W in (rows, [list(row) for row in rows], np.array(rows)):
+        assert as_graph(W).matvec(np.array([1.0, 0, 0])).tolist() == [0, 1, 1]

@@ -65,7 +65,7 @@ def _is_networkx(W: Any) -> bool:
 
 
 def _is_edge_list(W: Any) -> bool:
-    if isinstance(W, list | tuple):
+    if isinstance(W, list):
         return len(W) > 0 and all(isinstance(edge, tuple) and len(edge) == 3 for edge in W)
     return isinstance(W, np.ndarray) and W.ndim == 2 and W.shape[1] == 3 and W.shape[0] != 3
 
