@@ -162,6 +162,7 @@ def test_torus_of_known_optimum():
     cut = signed_cut(sparse_graph(2500, first, second, hidden[first] * hidden[second]), random_state=0)
     assert cut.value == 10_000
     assert cut.proved
+    assert cut.status == "optimal"
     assert len(cut.frustrated_edges) == 0
 
 

@@ -11,8 +11,8 @@
 5. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
    as in 4.
 
-Whatever ends it, a limit or Ctrl-C, the best partition so far is returned, undone to the whole graph. With a limit in
-sweeps the same seed gives the same cut; with a limit in seconds it depends on the machine.
+Whatever ends it, a limit, Ctrl-C or a partition without frustration, the best partition so far is returned, undone to
+the whole graph. With a limit in sweeps the same seed gives the same cut; with one in seconds it depends on the machine.
 """
 
 import time
@@ -27,7 +27,7 @@ from proxcode.cut.bounds import attainable
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, sides
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
-from proxcode.cut.result import Cut, Progress, Side
+from proxcode.cut.result import PROOF_TOLERANCE, Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
 from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
@@ -143,11 +143,8 @@ class Annealing(BaseEstimator):
             if getattr(self, name) is not None and getattr(self, name) < 1:
                 raise ValueError(f"{name}={getattr(self, name)}: annealing needs at least 1.")
         budget = Budget(self.n_sweeps, time_limit, self.clock or time.perf_counter)
-        if not isinstance(graph, DenseGraph | SparseGraph):
-            return _polished(graph, self._search(graph, budget, rng), bound=float("inf"))
-        if graph.n_points > DENSE_REDUCIBLE and is_dense(graph):
-            bound = float(graph.absolute_degrees().sum())
-            return _polished(graph, self._search(graph, budget, rng), bound)
+        if not isinstance(graph, DenseGraph | SparseGraph) or (graph.n_points > DENSE_REDUCIBLE and is_dense(graph)):
+            return _polished(graph, self._search(graph, budget, rng))
         return self._solve_reduced(graph, budget, rng)
 
     def _solve_reduced(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator) -> Cut:
@@ -157,8 +154,7 @@ class Annealing(BaseEstimator):
             side = np.ones(0, np.int8) if left is None else enumerate_sides(left.weights.toarray()).astype(np.int8)
             return _optimal(graph, reduction.restore(side), budget.elapsed())
         found = self._search(left, budget, rng, constant)
-        bound = float(left.absolute_degrees().sum()) + constant
-        return _polished(graph, replace(found, side=reduction.restore(found.side)), bound)
+        return _polished(graph, replace(found, side=reduction.restore(found.side)))
 
     def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator, constant: float = 0.0) -> Cut:
         walk = walk_on(graph, rng)
@@ -168,12 +164,15 @@ class Annealing(BaseEstimator):
         search = _Search(self, walk, budget, rng, constant)
         try:
             search.start(graph)
-            while not budget.is_late and budget.left() >= 1:
+            while not budget.is_late and budget.left() >= 1 and not search.is_optimal:
                 search.step()
             status = "finished" if budget.sweeps == budget.n_sweeps else "time limit"
         except KeyboardInterrupt:
             status = "interrupted"
-        return Cut(*search.result(), walk.flips, budget.sweeps, tuple(search.history), status)
+        best = search.result()
+        status = "optimal" if search.is_optimal else status
+        history = tuple(search.history)
+        return Cut(*best, walk.flips, budget.sweeps, history, status, walk.ceiling + constant)
 
 
 class _Search:
@@ -194,6 +193,11 @@ class _Search:
         self.stale = 0
         self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether no edge is frustrated."""
+        return self.best_value >= self.walk.ceiling * (1.0 - PROOF_TOLERANCE)
 
     def start(self, graph: SignedGraph) -> None:
         """Find the temperatures and the first start."""
@@ -264,9 +268,9 @@ def _optimal(graph: SignedGraph, side: Side, seconds: float) -> Cut:
     return Cut(side, value, 0, 0, (Progress(seconds, 0, value),), "optimal", value, graph)
 
 
-def _polished(graph: SignedGraph, cut: Cut, bound: float) -> Cut:
+def _polished(graph: SignedGraph, cut: Cut) -> Cut:
     """Make sure, on the graph itself, that no flip improves; give the cut its graph, value and bound."""
     final = BitUpdate().improve(graph, cut.side, np.random.default_rng(0))
     value = graph.value(final.side)
-    bound = max(attainable(graph, bound), value)
+    bound = max(attainable(graph, cut.upper_bound), value)
     return Cut(final.side, value, cut.flips + final.flips, cut.sweeps, cut.history, cut.status, bound, graph)

@@ -45,7 +45,9 @@ class Walk(ABC):
     def __init__(self, graph: SignedGraph, rng: np.random.Generator) -> None:
         self.n_points = graph.n_points
         self.table: Vector = rng.exponential(size=TABLE_SIZE)
-        self.tolerance: Vector = RELATIVE_TOLERANCE * graph.absolute_degrees()
+        degrees = graph.absolute_degrees()
+        self.tolerance: Vector = RELATIVE_TOLERANCE * degrees
+        self.ceiling = float(degrees.sum())  # b'Wb where no edge is frustrated
         self.flips = 0
 
     @property
