@@ -4,9 +4,9 @@
    points left, try all partitions, which proves the cut;
 2. start from the sign of the largest eigenvector of W, later from random partitions;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
-   local field, or 0.25 lambda_max(W) where that is more, as it is on networks with hubs, to 0.05 times the median local
-   field; then flip until no flip improves;
-4. reheat to between 0.12 and 0.28 times the root mean square local field, cool again, and take over from the result
+   local field to 0.05 times the median local field; where 0.25 lambda_max(W) is more, as on networks with hubs, a tenth
+   of the sweeps falls from there first. Then flip until no flip improves;
+4. reheat to between 0.15 and 0.3 times the root mean square local field, cool again, and take over from the result
    each connected component of its difference to the run's best that does not lower it;
 5. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
    as in 4.
@@ -33,7 +33,8 @@ from proxcode.cut.updates import BitUpdate
 from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
-REHEAT = (0.12, 0.28)
+REHEAT = (0.15, 0.3)
+MELTING_SHARE = 0.1  # of a run's first cooling
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
 KERNEL_SECONDS = 0.05  # about so long no signal is heard
@@ -206,7 +207,7 @@ class _Search:
         self.scale = top * float(np.sqrt(np.mean((norms / top) ** 2)))
         self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
         values, vectors = smallest_eigenpairs(lambda x: -self.walk.product(x), len(norms), 1, self.rng, 1e-2)
-        self.hot = max(HOT * self.scale, -HOT_SPECTRAL * float(values[0]))
+        self.melting = max(HOT * self.scale, -HOT_SPECTRAL * float(values[0]))
         initial = self.settings.initial
         self.walk.place(sides(vectors[:, 0]) if initial is None else initial.guess(graph, self.rng))
         self.walk.descend()
@@ -216,7 +217,7 @@ class _Search:
         """One cooling: the first of a run, or a reheat."""
         if self.run_best is None:
             allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
-            self._cool(self.hot, min(self.share * self.settings.run_sweeps, max(allowed, 1.0)))
+            self._cool(HOT * self.scale, min(self.share * self.settings.run_sweeps, max(allowed, 1.0)), self.melting)
             self.run_best, self.run_value, self.stale = self.walk.side, self.walk.value, 0
         else:
             self._cool(self.rng.uniform(*REHEAT) * self.scale, self.settings.reheat_sweeps)
@@ -236,13 +237,15 @@ class _Search:
 
     def _probe(self) -> float:
         """Sweep a few times to learn what a sweep takes; returns the sweeps left."""
-        self._cool(self.hot, 2)
+        self._cool(HOT * self.scale, 2)
         return self.budget.left()
 
-    def _cool(self, hot: float, n_sweeps: float) -> None:
+    def _cool(self, hot: float, n_sweeps: float, melting: float = 0.0) -> None:
         n = int(max(1, min(n_sweeps, self.budget.left())))
-        offsets = self.rng.integers(0, TABLE_SIZE, n)
-        self.budget.spend(self.walk, np.linspace(hot, self.cold, n), offsets)
+        n_melting = int(MELTING_SHARE * n) if melting > hot else 0
+        from_melting = np.linspace(melting, hot, n_melting, endpoint=False)
+        temperatures = np.concatenate([from_melting, np.linspace(hot, self.cold, n - n_melting)])
+        self.budget.spend(self.walk, temperatures, self.rng.integers(0, TABLE_SIZE, n))
         self.walk.descend()
 
     def _end_run(self) -> None:

@@ -23,6 +23,7 @@ from proxcode.cut.result import Cut, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 
 FULL_SPECTRUM = 1500  # points up to which all eigenvalues are computed
+LANCZOS_TOLERANCE = 1e-4  # the largest eigenvalues crowd together; what is left of the residual is added to the bound
 WHOLE = 2.0**50  # sums of whole weights are exact below
 ROUNDING = 1e-6  # of a step: a bound this little below an attainable value counts as that value
 
@@ -89,7 +90,7 @@ def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Gener
     def negated(x: Vector) -> Vector:
         return dual * x - graph.matvec(x)
 
-    values, vectors = smallest_eigenpairs(negated, n, 1, rng)
+    values, vectors = smallest_eigenpairs(negated, n, 1, rng, LANCZOS_TOLERANCE)
     residual = float(np.linalg.norm(negated(vectors[:, 0]) - values[0] * vectors[:, 0]))
     return residual + 1e-6 * norm - float(values[0])
 
