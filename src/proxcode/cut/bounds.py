@@ -2,7 +2,7 @@
 
 1. sum_ij |w_ij|, which a graph without frustration attains; every search gives this one;
 2. enumeration: `Annealing` tries all partitions where the reduced graph has at most 20 points;
-3. `SemidefiniteBound`: for any y, b'Wb = b'(W - Diag(y))b + sum y <= n lambda_max(W - Diag(y)) + sum y, with y from the
+3. `SemidefiniteBound`: b'Wb <= lambda sum y wherever lambda Diag(y) - W is positive semidefinite, with y from the
    mixing method;
 4. `CycleBound`: a linear program over the cycles that cannot be free of frustration, for sparse graphs.
 
@@ -23,7 +23,7 @@ from proxcode.cut.result import Cut, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 
 FULL_SPECTRUM = 1500  # points up to which all eigenvalues are computed
-LANCZOS_TOLERANCE = 1e-4  # the largest eigenvalues crowd together; what is left of the residual is added to the bound
+LANCZOS_TOLERANCE = 1e-5  # the largest eigenvalues crowd together; what is left of the residual is added to the bound
 WHOLE = 2.0**50  # sums of whole weights are exact below
 ROUNDING = 1e-6  # of a step: a bound this little below an attainable value counts as that value
 
@@ -37,13 +37,13 @@ class UpperBound(ABC, BaseEstimator):
 
 
 class SemidefiniteBound(UpperBound):
-    """The semidefinite relaxation's dual on the reduced graph, made feasible by a shift.
+    """The semidefinite relaxation's dual on the reduced graph, made feasible by a factor.
 
-    The bound is sum y + n (lambda + margin) with y from the mixing method and lambda = lambda_max(W - Diag(y)). Up to
-    1,500 points lambda comes from a full decomposition, and the margin, 1e-13 n |W - Diag(y)|, exceeds its rounding
-    errors: the bound is proved, whether or not the mixing method has converged. Above, lambda comes from Lanczos'
-    method and the margin is its residual plus 1e-6 of the norm: proved provided that Lanczos has met the largest
-    eigenvalue, which it does from a random start but for chance.
+    With y from the mixing method, D = Diag(y) and lambda = lambda_max(D^-1/2 W D^-1/2), the matrix lambda D - W is
+    positive semidefinite, and no b'Wb exceeds lambda sum y. Up to 1,500 points lambda comes from a full decomposition,
+    and a margin of 1e-13 n times the matrix' norm exceeds its rounding errors: the bound is proved, whether or not the
+    mixing method has converged. Above, lambda comes from Lanczos' method and the margin is its residual plus 1e-6:
+    proved provided that Lanczos has met the largest eigenvalue, which it does from a random start but for chance.
 
     Parameters
     ----------
@@ -66,7 +66,10 @@ class SemidefiniteBound(UpperBound):
         if left is None:
             return constant
         dual = mix(left, self.rank, self.max_iter, self.tolerance, rng)[1]
-        return constant + float(dual.sum()) + left.n_points * _largest_eigenvalue(left, dual, rng)
+        if not dual.any():
+            return constant
+        dual = np.maximum(dual, 1e-6 * dual.mean())
+        return constant + float(dual.sum()) * _largest_eigenvalue(left, dual, rng)
 
 
 def _reduced(graph: ExplicitGraph) -> tuple[ExplicitGraph | None, float]:
@@ -78,21 +81,21 @@ def _reduced(graph: ExplicitGraph) -> tuple[ExplicitGraph | None, float]:
 
 
 def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Generator) -> float:
-    """Return an upper bound of lambda_max(W - Diag(dual))."""
-    n = graph.n_points
-    norm = float((graph.absolute_degrees() + dual).max())
+    """Return an upper bound of lambda_max(D^-1/2 W D^-1/2), D = Diag(dual)."""
+    n, root = graph.n_points, 1.0 / np.sqrt(dual)
     if n <= FULL_SPECTRUM:
         matrix = graph.weights.toarray() if sp.issparse(graph.weights) else graph.weights.astype(np.float64)
-        np.fill_diagonal(matrix, -dual)
-        largest = float(scipy.linalg.eigvalsh(matrix, subset_by_index=[n - 1, n - 1])[0])
-        return largest + 1e-13 * n * norm
+        np.fill_diagonal(matrix, 0.0)
+        matrix *= root[:, None] * root
+        norm = float(np.abs(matrix).sum(axis=1).max())
+        return float(scipy.linalg.eigvalsh(matrix, subset_by_index=[n - 1, n - 1])[0]) + 1e-13 * n * norm
 
     def negated(x: Vector) -> Vector:
-        return dual * x - graph.matvec(x)
+        return -root * graph.matvec(root * x)
 
     values, vectors = smallest_eigenpairs(negated, n, 1, rng, LANCZOS_TOLERANCE)
     residual = float(np.linalg.norm(negated(vectors[:, 0]) - values[0] * vectors[:, 0]))
-    return residual + 1e-6 * norm - float(values[0])
+    return residual + 1e-6 - float(values[0])
 
 
 def attainable(graph: SignedGraph, bound: float) -> float:
