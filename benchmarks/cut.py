@@ -288,7 +288,7 @@ def at_least(groups, limit, solver):
 def network_bound(found):
     if found.n_edges < 10 * len(found.side) < LARGE:
         return CycleBound(time_limit=20.0)
-    return SemidefiniteBound(rank=30, max_iter=300)
+    return SemidefiniteBound(rank=30, max_iter=400)
 
 
 def signed(arguments):
