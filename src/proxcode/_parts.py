@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from proxcode._files import Tensors
 from proxcode._state import State
 from proxcode.cut import (
+    Annealing,
     BitUpdate,
     LaplacianGuess,
     NoUpdate,
@@ -42,6 +43,7 @@ PARTS: dict[str, type[BaseEstimator]] = {
         GradientWeights,
         DifferenceWeights,
         Restarts,
+        Annealing,
         RandomGuess,
         LaplacianGuess,
         SignedLaplacianGuess,
