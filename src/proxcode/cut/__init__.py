@@ -1,7 +1,8 @@
 """Signed graph cut: maximise b'Wb over b in {-1, +1}^n. Knows nothing of codes."""
 
 from proxcode.cut.annealing import Annealing
-from proxcode.cut.bounds import SemidefiniteBound, UpperBound, certify
+from proxcode.cut.bounds import SemidefiniteBound, UpperBound
+from proxcode.cut.certificates import certify
 from proxcode.cut.cycles import CycleBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.initial import (

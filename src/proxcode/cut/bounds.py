@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
 from proxcode.cut.mixing import mix
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
-from proxcode.cut.result import Cut, Side
+from proxcode.cut.result import Side
 from proxcode.cut.spectral import smallest_eigenpairs
 
 FULL_SPECTRUM = 1500  # points up to which all eigenvalues are computed
@@ -111,39 +111,3 @@ def _has_whole_weights(graph: ExplicitGraph) -> bool:
     blocks = [weights.data] if sp.issparse(weights) else (weights[rows] for rows in row_blocks(graph.n_points))
     whole = all(bool((block == np.rint(block)).all()) for block in blocks)
     return whole and float(graph.absolute_degrees().sum()) < WHOLE
-
-
-def certify(cut: Cut, bound: UpperBound | None = None, random_state: object = None) -> Cut:
-    """Return a cut with an upper bound, and with it `gap` and `proved`.
-
-    Parameters
-    ----------
-    cut : Cut
-        Of `signed_cut` on explicit weights.
-    bound : UpperBound, default=None
-        None is `CycleBound()` where points have 20 edges or less on average, else `SemidefiniteBound()`.
-    random_state : int, Generator or None
-
-    Examples
-    --------
-    A triangle of enemies leaves one edge frustrated:
-
-    >>> from proxcode.cut import Restarts, certify, signed_cut
-    >>> cut = signed_cut([(0, 1, -1), (1, 2, -1), (0, 2, -1)], search=Restarts(), random_state=0)
-    >>> certify(cut).proved, cut.value
-    (True, 2.0)
-    """
-    from proxcode.cut.cycles import CycleBound
-
-    graph = cut.graph
-    if not isinstance(graph, ExplicitGraph):
-        raise ValueError(
-            "only cuts of explicit weights can be certified: use signed_cut on a matrix or a list of edges."
-        )
-    if cut.proved:
-        return cut
-    if bound is None:
-        n_edges = len(graph.edges()[2]) if isinstance(graph, SparseGraph) else graph.n_points**2
-        bound = CycleBound() if n_edges <= 10 * graph.n_points else SemidefiniteBound()
-    found = bound.bound(graph, cut.side, np.random.default_rng(random_state))  # type: ignore[arg-type]
-    return cut.bounded(max(attainable(graph, found), cut.value))

@@ -1,13 +1,10 @@
 """What a search returns."""
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from proxcode.cut.graph import SignedGraph
 
 Side = NDArray[np.int8]
 
@@ -51,7 +48,7 @@ class Cut:
     history: tuple[Progress, ...] = field(default=(), repr=False)
     status: str = "finished"
     upper_bound: float = float("inf")
-    graph: "SignedGraph | None" = field(default=None, repr=False, compare=False)
+    graph: Any = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:
@@ -82,7 +79,7 @@ class Cut:
         """Return the same cut with the better of its own and another upper bound."""
         return replace(self, upper_bound=min(self.upper_bound, upper_bound))
 
-    def _known_graph(self) -> "SignedGraph":
+    def _known_graph(self) -> Any:
         if self.graph is None:
             raise ValueError("this cut does not know its graph: use signed_cut, which keeps it.")
         return self.graph

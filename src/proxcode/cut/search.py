@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.annealing import Annealing
-from proxcode.cut.bounds import UpperBound, certify
+from proxcode.cut.bounds import UpperBound
+from proxcode.cut.certificates import certify
 from proxcode.cut.graph import Cut, SignedGraph
 from proxcode.cut.initial import InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
