@@ -73,7 +73,8 @@ def draw(curves: dict[str, dict[str, PrecisionRecall]], titles: dict[str, str]) 
             colour, style = looks[name]
             width = 2.5 if name == "PPC" else 1.2
             (handles[name],) = ax.plot(curve.recall, curve.precision, color=colour, linestyle=style, linewidth=width)
-        ax.set(xlabel="recall", ylabel="precision", title=titles[protocol], xlim=(0, 1), ylim=(0, 1.02))
-    figure.legend([handles[name] for name in names], names, loc="outside right upper", frameon=False)
-    figure.suptitle(f"Precision and recall of {N_BITS}-bit codes over Hamming thresholds")
+        ax.set(
+            xlabel="recall", ylabel="precision", title=f"{titles[protocol]}, {N_BITS} bits", xlim=(0, 1), ylim=(0, 1.02)
+        )
+    figure.legend([handles[name] for name in names], names, loc="outside right center", frameon=False)
     return figure

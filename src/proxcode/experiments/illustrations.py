@@ -25,6 +25,7 @@ from proxcode.weights import DifferenceWeights
 N_POINTS, SEED = 300, 0
 RADII = (0.1, 0.2, 0.3)
 N_BITS, QUICK_BITS = 30, 6
+STEP = 0.025  # of Euclidean distance, in the table
 
 
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
@@ -39,15 +40,22 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     pairs = {radius: (hamming(loop), pdist(X)) for radius, loop in loops.items()}
     save_figure(draw_joint(pairs, {radius: loop.alpha / 2 for radius, loop in loops.items()}), paths[1], dpi=200)
     save_figure(draw_near_and_far(middle), paths[2], dpi=200)
-    write_table(
-        paths[3],
-        {
-            "radius": np.repeat(RADII, len(pairs[RADII[0]][0])),
-            "hamming": np.concatenate([hamming for hamming, _ in pairs.values()]),
-            "euclidean": np.concatenate([euclidean for _, euclidean in pairs.values()]),
-        },
-    )
+    write_table(paths[3], _joint_counts(pairs))
     return paths
+
+
+def _joint_counts(pairs: dict[float, tuple[Any, Any]]) -> dict[str, NDArray[Any]]:
+    """Count the pairs of each radius by Hamming distance and by Euclidean distance in steps."""
+    cells = [
+        (radius, of_code, STEP * step, n)
+        for radius, (all_codes, euclidean) in pairs.items()
+        for (of_code, step), n in zip(
+            *np.unique(np.column_stack([all_codes, euclidean // STEP]).astype(int), axis=0, return_counts=True),
+            strict=True,
+        )
+    ]
+    names = ("radius", "hamming", "euclidean_from", "pairs")
+    return {name: np.array(column) for name, column in zip(names, zip(*cells, strict=True), strict=True)}
 
 
 def learn(X: NDArray[np.float64], radius: float, n_bits: int) -> BitLoop:
