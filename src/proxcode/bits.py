@@ -10,6 +10,7 @@ Given the code so far,
 6. put the hash function's own bit into the code, so that the next bit corrects its errors.
 """
 
+import math
 from time import perf_counter
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -61,6 +62,11 @@ class BitRecord(NamedTuple):
     sweeps: int
     hash_accuracy: float
     seconds: float
+
+    @property
+    def radius(self) -> int:
+        """Hamming distance up to which two codes of so many bits count as near: floor(alpha / 2), at least 0."""
+        return max(0, math.floor(self.alpha / 2))
 
 
 class BitLoop:

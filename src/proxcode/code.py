@@ -233,7 +233,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
         self._seed, self._data, self.proximity_, self.hash_function_, self.history_ = learned
         self.n_bits_ = len(self.history_)
         self.alpha_ = self.history_[-1].alpha
-        self.radius_ = max(0, math.floor(self.alpha_ / 2))
+        self.radius_ = self.history_[-1].radius
         self.codes_ = codes
         if X is not None:
             self._training_data = (X, y)

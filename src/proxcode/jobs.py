@@ -1,7 +1,6 @@
 """What the verbs of the command line do, each a function of paths and numbers that returns what to show."""
 
 import json
-import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -233,7 +232,7 @@ def _find(
 ) -> dict[str, NDArray[Any]]:
     rows = np.arange(len(codes))
     if query.radius is not None:
-        radius = _radius_at(model, index.n_bits) if model is not None and query.radius == NEAR else query.radius
+        radius = model.history_[index.n_bits - 1].radius if model is not None and query.radius == NEAR else query.radius
         found = index.within(codes, radius)
         return {
             "query": np.repeat(rows, np.diff(found.offsets)),
@@ -258,11 +257,6 @@ def _by_distance(X: NDArray[Any], index: HammingIndex, query: Query, model: Prox
     ids = index.ids
     order = np.argsort(ids)
     return ByDistance(X, lambda found: vectors[order[np.searchsorted(ids, found, sorter=order)]])
-
-
-def _radius_at(model: ProximityPreservingCode, n_bits: int) -> int:
-    """Return the learned radius of the code's first bits."""
-    return max(0, math.floor(model.history_[n_bits - 1].alpha / 2))
 
 
 def _read(path: Path | None, model: ProximityPreservingCode) -> NDArray[Any]:

@@ -1,6 +1,5 @@
 """What all peers share: validation, packing, the scikit-learn contract."""
 
-import numbers
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
@@ -10,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode._validation import check_points
+from proxcode._validation import check_points, check_whole
 from proxcode.hamming import Codes, pack
 from proxcode.hashing import as_hash_function
 from proxcode.hashing.ridge import RidgeHash
@@ -27,10 +26,7 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from X, and from y where the method is supervised."""
         points = check_points(self, X, reset=True)
-        if not isinstance(self.n_bits, numbers.Integral) or isinstance(self.n_bits, bool):
-            raise TypeError(f"n_bits={self.n_bits!r}: give a whole number.")
-        if self.n_bits < 1:
-            raise ValueError(f"n_bits={self.n_bits}: give at least 1.")
+        check_whole("n_bits", self.n_bits, 1)
         self._fit(points, y)
         self._n_features_out = self.n_bits
         return self
