@@ -29,21 +29,81 @@ from proxcode.cut import Annealing, CycleBound, Restarts, SemidefiniteBound, cer
 
 ELEVEN = ["G1", "G6", "G11", "G14", "G22", "G32", "G43", "G55", "G60", "G70", "G81"]
 LARGE = 200_000  # edges; a linear program would take too long on networks with more
-TRIAL_SWEEPS = 20
+FIRST_TRIAL, TRIAL_SECONDS = 20, 0.6
 FEW_EDGES = 2000  # for networkx
 
 
-def proxcode_annealing(n, edges, limit):
-    return _by_search(Annealing(clock=process_time), n, edges, limit)
+def proxcode_annealing(n, edges):
+    return _by_search(Annealing(clock=process_time), n, edges)
 
 
-def bit_update(n, edges, limit):
-    return _by_search(Restarts(n_starts=10**9), n, edges, limit)
+def bit_update(n, edges):
+    return _by_search(Restarts(n_starts=10**9), n, edges)
 
 
-def _by_search(search, n, edges, limit):
+def _by_search(search, n, edges):
     """Unlike the others' form, our graph is made within the limit."""
-    return lambda seed: max_cut(sparse_graph(n, *edges), search=search, time_limit=limit, random_state=seed).side
+    return lambda limit, seed: max_cut(sparse_graph(n, *edges), search=search, time_limit=limit, random_state=seed).side
+
+
+def dwave_annealing(n, edges):
+    from dwave.samplers import SimulatedAnnealingSampler
+
+    return _by_sweeps(SimulatedAnnealingSampler(), n, edges)
+
+
+def openjij_annealing(n, edges):
+    from openjij import SASampler
+
+    return _by_sweeps(SASampler(), n, edges)
+
+
+def _by_sweeps(sampler, n, edges):
+    couplings = _couplings(edges)
+
+    def sample(n_sweeps, seed):
+        return sampler.sample_ising({}, couplings, num_reads=1, num_sweeps=n_sweeps, seed=seed)
+
+    return _fitted(sample, n)
+
+
+def dwave_descent(n, edges):
+    from dwave.samplers import SteepestDescentSampler
+
+    couplings = _couplings(edges)
+
+    def sample(n_reads, seed):
+        return SteepestDescentSampler().sample_ising({}, couplings, num_reads=n_reads, seed=seed)
+
+    return _fitted(sample, n)
+
+
+def dwave_tabu(n, edges):
+    from dwave.samplers import TabuSampler
+
+    couplings = _couplings(edges)
+
+    def solve(limit, seed):
+        return _best_side(TabuSampler().sample_ising({}, couplings, timeout=int(1000 * limit), seed=seed), n)
+
+    return solve
+
+
+def networkx_one_exchange(n, edges):
+    """One start, whatever the limit."""
+    import networkx as nx
+
+    graph = nx.Graph()
+    graph.add_nodes_from(range(n))
+    graph.add_weighted_edges_from(zip(*(part.tolist() for part in edges), strict=True))
+
+    def solve(limit, seed):
+        _, (ones, _) = nx.approximation.one_exchange(graph, weight="weight", seed=seed)
+        side = -np.ones(n)
+        side[list(ones)] = 1
+        return side
+
+    return solve
 
 
 def _couplings(edges):
@@ -55,77 +115,22 @@ def _best_side(samples, n):
     return np.array([sample.get(i, 1) for i in range(n)])
 
 
-def _fitted_sweeps(sample, limit):
-    """Sweeps that fit into the limit, by trials up to a fifth of it; what a call takes besides is left out."""
+def _fitted(sample, n):
+    """Return a solver that makes as many sweeps, or reads, as a trial shows to fit into the limit.
 
-    def seconds(n_sweeps):
+    What a call takes besides is noisy, some tenths of a second, so that the trial is long enough to stand out.
+    """
+
+    def seconds(amount):
         start = process_time()
-        sample(n_sweeps, 0)
+        sample(amount, 0)
         return process_time() - start
 
     seconds(1)
-    overhead, n_sweeps = min(seconds(1) for _ in range(3)), TRIAL_SWEEPS
-    while (taken := seconds(n_sweeps) - overhead) < limit / 5:
-        n_sweeps *= 2
-    return max(1, int(n_sweeps * (limit - overhead) / taken))
-
-
-def dwave_annealing(n, edges, limit):
-    from dwave.samplers import SimulatedAnnealingSampler
-
-    return _by_sweeps(SimulatedAnnealingSampler(), n, edges, limit)
-
-
-def openjij_annealing(n, edges, limit):
-    from openjij import SASampler
-
-    return _by_sweeps(SASampler(), n, edges, limit)
-
-
-def _by_sweeps(sampler, n, edges, limit):
-    couplings = _couplings(edges)
-
-    def sample(n_sweeps, seed):
-        return sampler.sample_ising({}, couplings, num_reads=1, num_sweeps=n_sweeps, seed=seed)
-
-    n_sweeps = _fitted_sweeps(sample, limit)
-    return lambda seed: _best_side(sample(n_sweeps, seed), n)
-
-
-def dwave_tabu(n, edges, limit):
-    from dwave.samplers import TabuSampler
-
-    couplings = _couplings(edges)
-    return lambda seed: _best_side(TabuSampler().sample_ising({}, couplings, timeout=int(1000 * limit), seed=seed), n)
-
-
-def dwave_descent(n, edges, limit):
-    from dwave.samplers import SteepestDescentSampler
-
-    couplings = _couplings(edges)
-
-    def sample(n_reads, seed):
-        return SteepestDescentSampler().sample_ising({}, couplings, num_reads=n_reads, seed=seed)
-
-    n_reads = _fitted_sweeps(sample, limit)
-    return lambda seed: _best_side(sample(n_reads, seed), n)
-
-
-def networkx_one_exchange(n, edges, limit):
-    """One start, however long it takes."""
-    import networkx as nx
-
-    graph = nx.Graph()
-    graph.add_nodes_from(range(n))
-    graph.add_weighted_edges_from(zip(*(part.tolist() for part in edges), strict=True))
-
-    def solve(seed):
-        _, (ones, _) = nx.approximation.one_exchange(graph, weight="weight", seed=seed)
-        side = -np.ones(n)
-        side[list(ones)] = 1
-        return side
-
-    return solve
+    overhead, amount = float(np.median([seconds(1) for _ in range(3)])), FIRST_TRIAL
+    while (taken := seconds(amount) - overhead) < TRIAL_SECONDS:
+        amount *= 2
+    return lambda limit, seed: _best_side(sample(max(1, int(amount * (limit - overhead) / taken)), seed), n)
 
 
 SOLVERS = {
@@ -156,10 +161,10 @@ def cut_weight(edges, side):
     return float(weight[side[first] != side[second]].sum())
 
 
-def measure(solve, edges, seed):
+def measure(solve, edges, limit, seed):
     """Return the cut's weight and the seconds of processor time."""
     start = process_time()
-    side = solve(seed)
+    side = solve(limit, seed)
     seconds = process_time() - start
     return cut_weight(edges, np.asarray(side)), seconds
 
@@ -222,16 +227,19 @@ def compare(name, instances, arguments):
     for instance, n, edges, best in instances:
         if arguments.instances and instance not in arguments.instances:
             continue
-        proxcode_annealing(n, edges, 0.1 if is_warm else 5.0)(seed=0)  # compiles, or loads, the kernels
+        proxcode_annealing(n, edges)(0.1 if is_warm else 5.0, seed=0)  # compiles, or loads, the kernels
         is_warm = True
-        for limit in arguments.limits:
-            for solver in filter(is_installed, arguments.solvers):
-                seeds = [s for s in range(arguments.seeds) if (instance, solver, str(limit), str(s)) not in known]
-                if not seeds or (solver == "networkx" and len(edges[2]) > FEW_EDGES):
-                    continue
-                solve = SOLVERS[solver](n, edges, limit)
-                for seed in seeds:
-                    cut, seconds = measure(solve, edges, seed)
+        for solver in filter(is_installed, arguments.solvers):
+            runs = [
+                (limit, seed)
+                for limit in arguments.limits
+                for seed in range(arguments.seeds)
+                if (instance, solver, str(limit), str(seed)) not in known
+            ]
+            if runs and (solver != "networkx" or len(edges[2]) <= FEW_EDGES):
+                solve = SOLVERS[solver](n, edges)
+                for limit, seed in runs:
+                    cut, seconds = measure(solve, edges, limit, seed)
                     gap = 100 * (best - cut) / abs(best)
                     key = {"instance": instance, "solver": solver, "limit": limit, "seed": seed}
                     row = key | {"n": n, "m": len(edges[2]), "cut": cut, "best_known": best}
