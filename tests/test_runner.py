@@ -7,7 +7,7 @@ import pytest
 
 from proxcode.experiments import EXPERIMENTS
 from proxcode.experiments import runner as runner_module
-from proxcode.experiments.methods import METHODS
+from proxcode.experiments.methods import FITS, METHODS
 from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
 from proxcode.experiments.runner import Cell, histograms, run_cells
 from proxcode.experiments.table import BITS, PAPER, markdown, summary
@@ -118,3 +118,21 @@ def test_pictures_are_drawn_in_the_quick_form(name, tmp_path, monkeypatch):
     for path in written:
         assert path.stat().st_size > 0
         assert path.suffix != ".png" or path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", sorted(set(FITS) - {"LSH"}))
+def test_lengths_served_by_one_fit_are_as_if_fitted_alone(name, tmp_path):
+    together = Cell("labels digits", name, 0, (12, 32))
+    assert METHODS[name].groups(together.bits, n_classes=10) == [[12, 32]]
+    alone = together._replace(bits=(12,))
+    figures = [run_cells([cell], tmp_path / str(len(cell.bits)), quick=True)[0] for cell in (together, alone)]
+    assert figures[0]["fit_bits"] == 32
+    assert figures[1]["fit_bits"] == 12
+    assert figures[0]["auc"] == figures[1]["auc"]
+    assert figures[0]["map"] == figures[1]["map"]
+
+
+def test_lengths_that_begin_otherwise_are_fitted_apart():
+    assert METHODS["ClassifierCode"].groups((6, 8, 12, 16), n_classes=10) == [[6], [8], [12, 16]]
+    assert METHODS["Hadamard"].groups((128, 96), n_classes=10) == [[96], [128]]
+    assert METHODS["KSH"].groups((8, 16), n_classes=10) == [[8], [16]]

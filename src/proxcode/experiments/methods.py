@@ -8,6 +8,7 @@ from proxcode.experiments.protocols import Split
 from proxcode.hashing import SVMHash
 from proxcode.peers import PEERS
 from proxcode.peers._base import SupervisedPeer
+from proxcode.peers.hadamard import hadamard_order
 from proxcode.proximity import Proximity
 from proxcode.threshold import EqualErrorThreshold
 from proxcode.weights import GradientWeights
@@ -15,22 +16,59 @@ from proxcode.weights import GradientWeights
 PAPER_SAMPLES = 5000  # points that each SVM of the paper's method is trained on, of more
 
 
-def one_fit(bits: Sequence[int]) -> list[list[int]]:
+def one_fit(n_bits: int, n_classes: int) -> int:
     """Serve all lengths: a shorter code is the beginning of a longer one."""
-    return [list(bits)]
+    return 0
 
 
-def fit_each(bits: Sequence[int]) -> list[list[int]]:
+def fit_each(n_bits: int, n_classes: int) -> int:
     """Serve one length."""
-    return [[n_bits] for n_bits in bits]
+    return n_bits
+
+
+def one_hot_fits(n_bits: int, n_classes: int) -> int:
+    """Serve all lengths that hold a bit for each class: the bits after those are 0."""
+    return max(n_classes - n_bits, 0)
+
+
+FITS: dict[str, Callable[[int, int], int]] = {
+    "LSH": one_fit,  # not the same bits at each length, but equally random ones
+    "Sign": one_fit,
+    "AGH": one_fit,
+    "IMH-LE": one_fit,
+    "Hadamard": lambda n_bits, n_classes: hadamard_order(n_classes, n_bits),
+    "ClassifierCode": one_hot_fits,
+}
 
 
 class Method(NamedTuple):
-    """A way to make codes: `make(n_bits, seed, proximity)` gives an object with fit and transform."""
+    """A way to make codes.
+
+    Attributes
+    ----------
+    make : function of n_bits, seed and proximity
+        Gives an object with fit and transform.
+    fit_of : function of n_bits and the number of classes
+        Lengths for which it gives the same number are served by one fit, that of the longest.
+    needs_labels : bool
+    """
 
     make: Callable[[int, int, Proximity | None], Any]
-    fits: Callable[[Sequence[int]], list[list[int]]]
+    fit_of: Callable[[int, int], int]
     needs_labels: bool = False
+
+    def groups(self, bits: Sequence[int], n_classes: int) -> list[list[int]]:
+        """Return the lengths that each fit serves, in rising order.
+
+        Examples
+        --------
+        >>> METHODS["Hadamard"].groups([12, 127, 128], n_classes=10)
+        [[12, 127], [128]]
+        """
+        served: dict[int, list[int]] = {}
+        for n_bits in sorted(bits):
+            served.setdefault(self.fit_of(n_bits, n_classes), []).append(n_bits)
+        return list(served.values())
 
     def can(self, split: Split) -> bool:
         """Whether the method can learn from a split."""
@@ -61,7 +99,7 @@ def _peer(name: str) -> Method:
         known = peer._get_param_names()
         return peer(**{key: value for key, value in parameters.items() if key in known})
 
-    return Method(make, one_fit if name in ("LSH", "Sign") else fit_each, issubclass(peer, SupervisedPeer))
+    return Method(make, FITS.get(name, fit_each), issubclass(peer, SupervisedPeer))
 
 
 METHODS: dict[str, Method] = {

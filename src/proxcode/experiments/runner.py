@@ -97,7 +97,8 @@ def _split(cell: Cell, folder: Path, quick: bool) -> Split:
 def _run(cell: Cell, bits: list[int], split: Split, done: dict[str, Any]) -> dict[str, Any]:
     method = METHODS[cell.method]
     lengths = dict(done.get("lengths", {}))
-    for group in method.fits(bits):
+    n_classes = 0 if split.labels is None else len(np.unique(split.labels))
+    for group in method.groups(bits, n_classes):
         lengths |= _run_group(method, group, split, cell.seed)
     n_train, d = split.train.shape
     sizes = {"n_train": n_train, "n_test": len(split.test), "d": d}
