@@ -1,16 +1,18 @@
 """The runner of experiments: cells, splits, what is kept and what is run again."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from proxcode.experiments import EXPERIMENTS
+from proxcode.cli import main
 from proxcode.experiments import runner as runner_module
 from proxcode.experiments.methods import FITS, METHODS
 from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
 from proxcode.experiments.runner import Cell, histograms, run_cells
-from proxcode.experiments.table import BITS, PAPER, markdown, summary
+from proxcode.experiments.table import BITS, PAPER, SLOW, markdown, summary
 from proxcode.hamming import distances, pack
 from proxcode.metrics import area_under_curve, precision_recall
 
@@ -108,16 +110,20 @@ def test_the_table_has_the_papers_numbers_beside_ours():
     assert "LSH, the paper's" not in text
 
 
-@pytest.mark.parametrize("name", ["precision-recall", "illustrations", "timing"])
-def test_pictures_are_drawn_in_the_quick_form(name, tmp_path, monkeypatch):
+def test_all_experiments_run_in_their_quick_form(tmp_path):
     pytest.importorskip("matplotlib")
-    few = {key: METHODS[key] for key in ("PPC", "LSH", "ITQ", "Hadamard")}
-    for module in ("curves", "timing"):
-        monkeypatch.setattr(f"proxcode.experiments.{module}.METHODS", few)
-    written = EXPERIMENTS[name](tmp_path, True, False)
+    result = CliRunner().invoke(main, ["reproduce", "all", "--quick", "--output", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    written = [Path(line) for line in result.output.split()]
+    assert {path.parent for path in written} == {tmp_path}
+    assert {"table1.md", "precision_recall.png", "first_bits.png", "initial_guess.png", "timing.png"} <= {
+        path.name for path in written
+    }
     for path in written:
         assert path.stat().st_size > 0
         assert path.suffix != ".png" or path.read_bytes().startswith(b"\x89PNG")
+    table = (tmp_path / "table1.md").read_text()
+    assert all(f"| {name} |" in table for name in METHODS if name not in SLOW)
 
 
 @pytest.mark.parametrize("name", sorted(set(FITS) - {"LSH"}))

@@ -1,0 +1,5 @@
+"""`python -m proxcode` is the command `proxcode`."""
+
+from proxcode.cli import main
+
+main(prog_name="proxcode")
