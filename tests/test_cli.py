@@ -174,6 +174,10 @@ def test_help_shows_the_verbs_and_an_example():
     assert all(re.search(rf"^  {verb} ", text, re.MULTILINE) for verb in VERBS)
     assert "proxcode fit vectors.npy --labels labels.npy" in text
     assert run("--version").startswith("proxcode, version ")
+    as_module = subprocess.run(
+        [sys.executable, "-m", "proxcode", "--version"], capture_output=True, text=True, check=True
+    )
+    assert as_module.stdout == run("--version")
 
 
 @pytest.mark.parametrize("verb", VERBS)

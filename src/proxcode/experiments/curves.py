@@ -2,7 +2,8 @@
 
 In place of LabelMe, which cannot be had, two sets of GIST descriptors with near by a radius: scene15, some of whose
 images are LabelMe's, and CIFAR-10 with LabelMe's numbers (20,019 to learn from, PCA to 40 dimensions); training points
-are the base, test points the queries. MNIST and CIFAR-10 with near by class, test points against one another.
+are the base, test points the queries. MNIST and CIFAR-10 with near by class, test points against one another. Pairs of
+three splits are counted together.
 """
 
 from pathlib import Path
@@ -10,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from proxcode._files import replacing
 from proxcode.experiments.methods import METHODS
-from proxcode.experiments.runner import Cell, histograms, run_cells
-from proxcode.experiments.table import SLOW
+from proxcode.experiments.runner import Cell, Row, histograms, run_cells
+from proxcode.experiments.table import CURVE_BITS as N_BITS
+from proxcode.experiments.table import SEEDS, SLOW, mean_and_spread, shown
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
 from proxcode.plots import COLOURS, save_figure
 from proxcode.tables import write_table
 
-N_BITS = 50
-SEED = 0
 PROTOCOLS = {
     "radius scene15-gist": "scene15 GIST, near by radius",
     "radius cifar10-gist": "CIFAR-10 GIST, PCA-40, near by radius",
@@ -27,25 +28,68 @@ PROTOCOLS = {
 }
 QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
 STYLES = ("-", "--", ":")
+RECALLS = np.linspace(0.01, 1, 100)
+VISIBLE = 0.005  # of precision: what lies less above is not told
+
+Curves = dict[str, dict[str, PrecisionRecall]]
 
 
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Draw the curves; write `precision_recall.csv` and `precision_recall.png`."""
-    protocols = QUICK_PROTOCOLS if quick else PROTOCOLS
+    """Draw the curves; write `precision_recall.csv`, `precision_recall.md` and `precision_recall.png`."""
+    protocols, seeds = (QUICK_PROTOCOLS, SEEDS[:1]) if quick else (PROTOCOLS, SEEDS)
     names = [name for name in METHODS if name not in SLOW]
-    cells = [Cell(protocol, name, SEED, (N_BITS,)) for protocol in protocols for name in names]
-    run_cells(cells, output, quick=quick, verbose=verbose)
-    curves: dict[str, dict[str, PrecisionRecall]] = {protocol: {} for protocol in protocols}
+    cells = [Cell(protocol, name, seed, (N_BITS,)) for protocol in protocols for name in names for seed in seeds]
+    rows = run_cells(cells, output, quick=quick, verbose=verbose)
+    pairs: dict[str, dict[str, Any]] = {protocol: {} for protocol in protocols}
     for cell in cells:
-        for near, far in histograms(cell, output, quick=quick).values():
-            curves[cell.protocol][cell.method] = precision_recall(near, far)
-    paths = [output / "precision_recall.csv", output / "precision_recall.png"]
+        for counts in histograms(cell, output, quick=quick).values():
+            of_methods = pairs[cell.protocol]
+            of_methods[cell.method] = of_methods.get(cell.method, 0) + np.array(counts)
+    curves = {
+        protocol: {name: precision_recall(*counts) for name, counts in of_methods.items()}
+        for protocol, of_methods in pairs.items()
+    }
+    paths = [output / f"precision_recall.{ending}" for ending in ("csv", "md", "png")]
     write_table(paths[0], _columns(curves))
-    save_figure(draw(curves, protocols), paths[1], dpi=200)
+    with replacing(paths[1]) as partial:
+        partial.write_text(markdown(curves, rows, protocols))
+    save_figure(draw(curves, protocols), paths[2], dpi=200)
     return paths
 
 
-def _columns(curves: dict[str, dict[str, PrecisionRecall]]) -> dict[str, Any]:
+def markdown(curves: Curves, rows: list[Row], titles: dict[str, str]) -> str:
+    """Return a table for each protocol: area under the curve, and where a method's curve lies above that of PPC."""
+    lines = []
+    for protocol, of_methods in curves.items():
+        lines += [f"{titles[protocol]}, {N_BITS} bits", "", "| method | area | above PPC at recall |", "|---|---|---|"]
+        for name, curve in sorted(of_methods.items(), key=lambda item: -area_under_curve(item[1])):
+            areas = [row["auc"] for row in rows if (row["protocol"], row["method"]) == (protocol, name)]
+            where = "" if name == "PPC" else ", ".join(where_above(curve, of_methods["PPC"])) or "nowhere"
+            lines.append(f"| {name} | {shown(*mean_and_spread(areas))} | {where} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def where_above(curve: PrecisionRecall, other: PrecisionRecall) -> list[str]:
+    """Return the stretches of recall in which one curve is visibly higher than another, and by how much at most.
+
+    Examples
+    --------
+    >>> high, low = PrecisionRecall(np.array([0.9, 0.5]), np.array([0.4, 1])), PrecisionRecall(np.ones(1), np.ones(1))
+    >>> where_above(low, high), where_above(high, low)
+    (['.01 to 1.00 by .500'], [])
+    """
+    precisions = (np.interp(RECALLS, each.recall, each.precision) for each in (curve, other))
+    lead = np.subtract(*precisions)
+    places = np.flatnonzero(lead > VISIBLE)
+    stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
+    return [
+        f"{RECALLS[some[0]]:.2f} to {RECALLS[some[-1]]:.2f} by {lead[some].max():.3f}".replace("0.", ".")
+        for some in stretches
+    ]
+
+
+def _columns(curves: Curves) -> dict[str, Any]:
     points = [
         (protocol, name, threshold, recall, precision)
         for protocol, of_methods in curves.items()
@@ -57,7 +101,7 @@ def _columns(curves: dict[str, dict[str, PrecisionRecall]]) -> dict[str, Any]:
     return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
 
 
-def draw(curves: dict[str, dict[str, PrecisionRecall]], titles: dict[str, str]) -> Any:
+def draw(curves: Curves, titles: dict[str, str]) -> Any:
     """Return one panel for each protocol and one legend for all; methods in the order of their area."""
     from matplotlib.figure import Figure
 

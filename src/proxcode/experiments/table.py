@@ -15,6 +15,7 @@ from proxcode.experiments.runner import Cell, Row, run_cells, write_rows
 PROTOCOL = "labels cifar10-gist"
 BITS = (12, 16, 24, 32, 48, 64, 96, 128)
 QUICK_BITS = (12, 32)
+CURVE_BITS = 50  # measured along: these fits serve the precision-recall curves too
 SEEDS = (0, 1, 2)
 SLOW = ("PPC-paper", "TSH")  # a support vector machine for each bit: hours at this size
 PAPER: dict[str, tuple[float, ...]] = {
@@ -33,7 +34,7 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     bits, seeds = (QUICK_BITS, SEEDS[:1]) if quick else (BITS, SEEDS)
     protocol = "labels digits" if quick else PROTOCOL
     names = [name for name in METHODS if name not in SLOW]
-    cells = [Cell(protocol, name, seed, bits) for name in names for seed in seeds]
+    cells = [Cell(protocol, name, seed, (*bits, CURVE_BITS)) for name in names for seed in seeds]
     rows = run_cells(cells, output, quick=quick, verbose=verbose)
     table = summary(rows, names, bits, {} if quick else PAPER)
     paths = [output / "table1_splits.csv", output / "table1.csv", output / "table1.md"]
@@ -50,9 +51,8 @@ def summary(rows: list[Row], names: list[str], bits: tuple[int, ...], paper: dic
     for name in names:
         for n_bits in bits:
             areas = [row["auc"] for row in rows if (row["method"], row["bits"]) == (name, n_bits)]
-            spread = float(np.std(areas, ddof=1)) if len(areas) > 1 else float("nan")
+            mean, spread = mean_and_spread(areas)
             published = dict(zip(BITS, paper.get(name, ()), strict=False)).get(n_bits, float("nan"))
-            mean = float(np.mean(areas)) if areas else float("nan")
             figures = {"auc": mean, "spread": spread, "splits": len(areas), "paper": published}
             table.append({"method": name, "bits": n_bits, **figures})
     return table
@@ -65,17 +65,26 @@ def markdown(table: list[Row], bits: tuple[int, ...]) -> str:
     names = sorted(last, key=lambda name: last[name])
     lines = ["| method | " + " | ".join(f"{b} bits" for b in bits) + " |", "|---" * (len(bits) + 1) + "|"]
     for name in names:
-        lines.append(f"| {name} | " + " | ".join(_cell(values[name, b]) for b in bits) + " |")
-        published = [_number(values[name, b]["paper"]) for b in bits]
+        of_method = [values[name, n_bits] for n_bits in bits]
+        lines.append(f"| {name} | " + " | ".join(shown(row["auc"], row["spread"]) for row in of_method) + " |")
+        published = [shown(row["paper"]) for row in of_method]
         if any(published):
             lines.append(f"| {name}, the paper's | " + " | ".join(published) + " |")
     return "\n".join(lines) + "\n"
 
 
-def _cell(row: Row) -> str:
-    spread = "" if np.isnan(row["spread"]) else f" ± {row['spread']:.3f}"
-    return _number(row["auc"]) + spread
+def mean_and_spread(areas: list[float]) -> tuple[float, float]:
+    """Return the mean of splits and their standard deviation, NaN where there are too few."""
+    mean = float(np.mean(areas)) if areas else float("nan")
+    return mean, float(np.std(areas, ddof=1)) if len(areas) > 1 else float("nan")
 
 
-def _number(value: float) -> str:
-    return "" if np.isnan(value) else f"{value:.3f}"
+def shown(mean: float, spread: float = float("nan")) -> str:
+    """Return figures for people.
+
+    Examples
+    --------
+    >>> shown(*mean_and_spread([0.1, 0.2, 0.3])), shown(0.1), shown(float("nan"))
+    ('0.200 ± 0.100', '0.100', '')
+    """
+    return "" if np.isnan(mean) else f"{mean:.3f}" + ("" if np.isnan(spread) else f" ± {spread:.3f}")
