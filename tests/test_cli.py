@@ -139,10 +139,12 @@ def test_info_and_cut_by_the_installed_command(folder, tmp_path):
 
 def test_reproduce_writes_a_table_and_a_figure(tmp_path):
     text = run("reproduce", "initial-guess", "--quick", cwd=tmp_path)
-    assert text == "results/initial_guess.csv\nresults/initial_guess.png\n"
-    with (tmp_path / "results" / "initial_guess.csv").open() as file:
+    folder = Path("results", "quick")
+    names = ("initial_guess.csv", "initial_guess.png", "experiments.json")
+    assert text.splitlines() == [str(folder / name) for name in names]
+    with (tmp_path / folder / "initial_guess.csv").open() as file:
         assert len(list(csv.DictReader(file))) == 2 * 4 * 3 * 8
-    assert (tmp_path / "results" / "initial_guess.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / folder / "initial_guess.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_demo_prints_a_table_and_saves_a_figure(tmp_path):

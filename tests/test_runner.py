@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from proxcode.cli import main
+from proxcode.experiments import EXPERIMENTS
 from proxcode.experiments import runner as runner_module
 from proxcode.experiments.methods import FITS, METHODS
 from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
@@ -30,7 +31,7 @@ def test_rows_are_what_the_method_gives_on_the_split(tmp_path):
     counts = [np.bincount(by_distance[of], minlength=17) for of in (near, ~near)]
     assert [row["bits"] for row in rows] == [8, 16]
     assert rows[1]["auc"] == pytest.approx(area_under_curve(precision_recall(*counts)))
-    kept_near, kept_far = histograms(CELL, tmp_path, quick=True)[16]
+    kept_near, kept_far = histograms(CELL, tmp_path)[16]
     np.testing.assert_array_equal(kept_near, 2 * counts[0])  # each pair from both ends
     np.testing.assert_array_equal(kept_far, 2 * counts[1])
 
@@ -58,17 +59,17 @@ def test_a_killed_run_loses_only_the_cell_it_was_in(tmp_path, monkeypatch):
     monkeypatch.setattr(runner_module, "_run", run_until_itq)
     with pytest.raises(KeyboardInterrupt):
         run_cells([CELL, CELL._replace(method="ITQ")], tmp_path, quick=True)
-    files = sorted(path.name for path in (tmp_path / "quick" / "labels_digits").iterdir())
+    files = sorted(path.name for path in (tmp_path / "cells" / "labels_digits").iterdir())
     assert files == ["LSH-seed0.json", "split-seed0.npz"]
 
 
 def test_a_cell_tells_what_it_depends_on(tmp_path):
     run_cells([CELL], tmp_path, quick=True)
-    record = json.loads(CELL.path(tmp_path / "quick").read_text())
+    record = json.loads(CELL.path(tmp_path / "cells").read_text())
     assert record["seed"] == 0
     assert {"proxcode", "numpy", "python"} <= set(record["versions"])
     assert record["machine"]["cores"] >= 1
-    rows = np.load(CELL.path(tmp_path / "quick").with_name("split-seed0.npz"))
+    rows = np.load(CELL.path(tmp_path / "cells").with_name("split-seed0.npz"))
     assert len(rows["test"]) == QUICK.n_test
     assert len(np.intersect1d(rows["train"], rows["test"])) == 0
 
@@ -76,7 +77,7 @@ def test_a_cell_tells_what_it_depends_on(tmp_path):
 def test_lengths_a_method_cannot_give_are_left_out_with_a_reason(tmp_path):
     cell = Cell("labels digits", "ITQ", 0, (8, 100))
     assert [row["bits"] for row in run_cells([cell], tmp_path, quick=True)] == [8]
-    lengths = json.loads(cell.path(tmp_path / "quick").read_text())["lengths"]
+    lengths = json.loads(cell.path(tmp_path / "cells").read_text())["lengths"]
     assert "100" in lengths["100"]["left_out"]
 
 
@@ -115,14 +116,17 @@ def test_all_experiments_run_in_their_quick_form(tmp_path):
     result = CliRunner().invoke(main, ["reproduce", "all", "--quick", "--output", str(tmp_path)])
     assert result.exit_code == 0, result.output
     written = [Path(line) for line in result.output.split()]
-    assert {path.parent for path in written} == {tmp_path}
+    assert {path.parent for path in written} == {tmp_path / "quick"}
     assert {"table1.md", "precision_recall.png", "first_bits.png", "initial_guess.png", "timing.png"} <= {
         path.name for path in written
     }
+    record = json.loads((tmp_path / "quick" / "experiments.json").read_text())
+    assert list(record) == list(EXPERIMENTS)
+    assert all(run["seconds"] > 0 and "numpy" in run["versions"] for run in record.values())
     for path in written:
         assert path.stat().st_size > 0
         assert path.suffix != ".png" or path.read_bytes().startswith(b"\x89PNG")
-    table = (tmp_path / "table1.md").read_text()
+    table = (tmp_path / "quick" / "table1.md").read_text()
     assert all(f"| {name} |" in table for name in METHODS if name not in SLOW)
 
 

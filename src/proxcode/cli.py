@@ -379,7 +379,7 @@ def reproduce(names: tuple[str, ...], output: Path, quick: bool, as_json: bool) 
       proxcode reproduce table1 --output results
       proxcode reproduce all --quick
     """
-    from proxcode.experiments import EXPERIMENTS
+    from proxcode.experiments import EXPERIMENTS, run_experiments
 
     if not names:
         show(as_json, {name: (run.__doc__ or "").strip().splitlines()[0] for name, run in EXPERIMENTS.items()})
@@ -389,9 +389,8 @@ def reproduce(names: tuple[str, ...], output: Path, quick: bool, as_json: bool) 
         raise click.ClickException(f"there is no experiment {unknown[0]!r}: choose from {', '.join(EXPERIMENTS)}.")
     _check_figure()
     make_folder(output)
-    written: list[Path] = []
-    for name in EXPERIMENTS if "all" in names else names:
-        written += EXPERIMENTS[name](output, quick, sys.stderr.isatty())
+    chosen = EXPERIMENTS if "all" in names else names
+    written = run_experiments(chosen, output, quick=quick, verbose=sys.stderr.isatty())
     show(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))
 
 

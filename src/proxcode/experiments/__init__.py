@@ -1,12 +1,15 @@
 """The paper's figures, each an experiment that writes its files to a folder.
 
 `EXPERIMENTS` holds them by name: `run(output, quick, verbose)` returns the files written. A quick run takes one seed,
-few points and few bits, to see that all works. What an experiment needs is imported when it runs.
+few points and few bits, to see that all works. `run_experiments` runs some and keeps a record of the run. What an
+experiment needs is imported when it runs.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
+RECORD = "experiments.json"
 Experiment = Callable[[Path, bool, bool], list[Path]]
 
 
@@ -53,4 +56,24 @@ EXPERIMENTS: dict[str, Experiment] = {
     "timing": _timing,
 }
 
-__all__ = ["EXPERIMENTS", "Experiment"]
+
+def run_experiments(names: Iterable[str], output: Path, *, quick: bool = False, verbose: bool = False) -> list[Path]:
+    """Run experiments by name; return the files written, among them a record of the run.
+
+    The record tells the seconds that each took (few where most was there already), versions and machine. Quick runs
+    have a folder `quick` of their own: they replace no figure of a whole run.
+    """
+    from proxcode.experiments.runner import environment, read_json, write_json
+
+    output = output / "quick" if quick else output
+    written, runs = [], read_json(output / RECORD)
+    for name in names:
+        start = time.perf_counter()
+        written += EXPERIMENTS[name](output, quick, verbose)
+        seconds = round(time.perf_counter() - start, 1)
+        runs[name] = {"seconds": seconds, **environment()}
+        write_json(output / RECORD, runs, indent=1)
+    return [*written, output / RECORD]
+
+
+__all__ = ["EXPERIMENTS", "Experiment", "run_experiments"]

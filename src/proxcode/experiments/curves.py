@@ -42,7 +42,7 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     rows = run_cells(cells, output, quick=quick, verbose=verbose)
     pairs: dict[str, dict[str, Any]] = {protocol: {} for protocol in protocols}
     for cell in cells:
-        for counts in histograms(cell, output, quick=quick).values():
+        for counts in histograms(cell, output).values():
             of_methods = pairs[cell.protocol]
             of_methods[cell.method] = of_methods.get(cell.method, 0) + np.array(counts)
     curves = {

@@ -31,6 +31,7 @@ from proxcode.model_file import versions
 from proxcode.tables import write_table
 
 PRECISION_AT = 100
+CELLS = "cells"
 
 
 class Cell(NamedTuple):
@@ -56,26 +57,44 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
     ----------
     cells : Cells
     folder : Path
-        Results are kept in it, apart for quick runs.
+        Results are kept in its folder `cells`.
     quick : bool, default=False
         Take few points.
     verbose : bool, default=False
         Show progress.
     """
-    folder = folder / ("quick" if quick else "cells")
+    folder = folder / CELLS
     cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))  # so that they share a split
     current, split, rows = None, None, []
     for cell in tqdm(cells, unit="cell", disable=not verbose):
-        done = _read(cell.path(folder))
+        done = read_json(cell.path(folder))
         missing = [n_bits for n_bits in cell.bits if str(n_bits) not in done.get("lengths", {})]
         if missing:
             if (cell.protocol, cell.seed) != current:
                 current, split = (cell.protocol, cell.seed), _split(cell, folder, quick)
             assert split is not None
             done = _run(cell, missing, split, done)
-            _write(cell.path(folder), done)
+            write_json(cell.path(folder), done)
         rows += _rows(cell, done)
     return rows
+
+
+def environment() -> dict[str, Any]:
+    """Return what results may depend on besides data and settings."""
+    machine = {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system()}
+    return {"versions": versions(), "machine": machine}
+
+
+def write_json(path: Path, record: dict[str, Any], **layout: Any) -> None:
+    """Write a record, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as partial:
+        partial.write_text(json.dumps(record, **layout))
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return a record, empty where there is none."""
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 def write_rows(path: Path, rows: list[Row]) -> None:
@@ -102,9 +121,8 @@ def _run(cell: Cell, bits: list[int], split: Split, done: dict[str, Any]) -> dic
         lengths |= _run_group(method, group, split, cell.seed)
     n_train, d = split.train.shape
     sizes = {"n_train": n_train, "n_test": len(split.test), "d": d}
-    machine = {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system()}
     about = {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed, **sizes}
-    return {**about, "versions": versions(), "machine": machine, "lengths": lengths}
+    return {**about, **environment(), "lengths": lengths}
 
 
 def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dict[str, Any]:
@@ -151,18 +169,8 @@ def _rows(cell: Cell, done: dict[str, Any]) -> list[Row]:
     ]
 
 
-def histograms(cell: Cell, folder: Path, *, quick: bool = False) -> dict[int, tuple[Counts, Counts]]:
+def histograms(cell: Cell, folder: Path) -> dict[int, tuple[Counts, Counts]]:
     """Return near and far pairs by Hamming distance, for each length of a finished cell."""
-    lengths = _read(cell.path(folder / ("quick" if quick else "cells"))).get("lengths", {})
+    lengths = read_json(cell.path(folder / CELLS)).get("lengths", {})
     found = {n_bits: lengths.get(str(n_bits), {}) for n_bits in cell.bits}
     return {n_bits: (np.array(of["near"]), np.array(of["far"])) for n_bits, of in found.items() if "near" in of}
-
-
-def _read(path: Path) -> dict[str, Any]:
-    return json.loads(path.read_text()) if path.exists() else {}
-
-
-def _write(path: Path, record: dict[str, Any]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
-        partial.write_text(json.dumps(record))
