@@ -52,11 +52,12 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few points")
     options = parser.parse_args()
     seeds = options.seeds or ([0] if options.quick else [0, 1, 2])
+    folder = FOLDER / "quick" if options.quick else FOLDER
     rows = []
     for protocol in options.protocols:
         bits = lengths(protocol, options.bits)
         cells = [Cell(protocol, method, seed, bits) for seed in seeds for method in options.methods]
-        rows += run_cells(cells, FOLDER, quick=options.quick, verbose=sys.stderr.isatty())
+        rows += run_cells(cells, folder, quick=options.quick, verbose=sys.stderr.isatty())
         for figure in FIGURES:
             show(rows, protocol, figure)
     write_rows(RESULTS / ("quality_quick.csv" if options.quick else "quality.csv"), rows)
