@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.sparse.linalg import eigsh
 
 from proxcode._blocks import map_blocks
 from proxcode.peers._base import Matrix
 
 Real = NDArray[np.float64]
 Scale = Callable[[Matrix], Real]
+LANCZOS_FROM = 1000  # rows: all eigenvectors of a small matrix take no longer
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,11 @@ def whitener(features: Real, ridge: float) -> Real:
 def leading(A: Real) -> Real:
     """Return the unit eigenvector of the largest eigenvalue of a symmetric matrix, its largest entry positive."""
     last = len(A) - 1
-    vector = eigh(A, subset_by_index=(last, last))[1][:, 0]
+    if last < LANCZOS_FROM:
+        vector = eigh(A, subset_by_index=(last, last))[1][:, 0]
+    else:
+        start = np.random.default_rng(0).standard_normal(len(A))
+        vector = eigsh(A, k=1, which="LA", v0=start)[1][:, 0]
     return vector * (1.0 if vector[np.abs(vector).argmax()] >= 0 else -1.0)
 
 
