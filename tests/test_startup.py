@@ -4,7 +4,7 @@ import resource
 import subprocess
 import sys
 
-HEAVY = ("numba", "scipy", "sklearn", "matplotlib")
+HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "faiss")
 LIGHT = f"import sys, proxcode; sys.exit(' '.join(m for m in {HEAVY} if m in sys.modules) or 0)"
 FIRST_FIT = (
     "import numpy as np; from proxcode import ProximityPreservingCode\n"

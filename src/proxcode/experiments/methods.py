@@ -1,12 +1,13 @@
 """The methods that experiments compare, and which code lengths one fit of each serves."""
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from proxcode.code import ProximityPreservingCode
 from proxcode.experiments.protocols import Split
 from proxcode.hashing import SVMHash
-from proxcode.peers import PEERS
+from proxcode.peers import PEERS, QUANTISERS
 from proxcode.peers._base import SupervisedPeer
 from proxcode.peers.hadamard import hadamard_order
 from proxcode.proximity import Proximity
@@ -92,7 +93,7 @@ def _ppc_of_the_paper(n_bits: int, seed: int, proximity: Proximity | None) -> An
 
 
 def _peer(name: str) -> Method:
-    peer = PEERS[name]
+    peer = {**PEERS, **QUANTISERS}[name]
 
     def make(n_bits: int, seed: int, proximity: Proximity | None) -> Any:
         parameters = {"n_bits": n_bits, "random_state": seed}
@@ -106,4 +107,5 @@ METHODS: dict[str, Method] = {
     "PPC": Method(_ppc, one_fit),
     "PPC-paper": Method(_ppc_of_the_paper, one_fit),
     **{name: _peer(name) for name in PEERS},
+    **{name: _peer(name) for name in (QUANTISERS if find_spec("faiss") else ())},
 }

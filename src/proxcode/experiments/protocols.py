@@ -25,6 +25,7 @@ from proxcode.proximity import Proximity, WithinRadius
 
 Matrix = NDArray[Any]
 QUERY_BLOCK = 128
+NEAR, FAR, NONE = 0, 1, 2
 
 
 class Size(NamedTuple):
@@ -65,6 +66,15 @@ class Split(ABC):
     def counts(self, *bits: Codes) -> tuple[Counts, Counts]:
         """Count near and far points by Hamming distance, for each query."""
 
+    @property
+    @abstractmethod
+    def base(self) -> Matrix:
+        """The points that the test points are compared with."""
+
+    @abstractmethod
+    def kinds(self, queries: slice) -> NDArray[np.int8]:
+        """Return what each pair of some test points and the base is, shape (n_queries, n_base): NEAR, FAR or NONE."""
+
 
 class TestAgainstTest(Split):
     """Points of the same label are near; each test point queries all others."""
@@ -80,6 +90,17 @@ class TestAgainstTest(Split):
         codes = pack(bits[0])
         return ranking_counts(codes, codes, self.test_labels, self.test_labels, same_set=True)
 
+    @property
+    def base(self) -> Matrix:
+        """The test points themselves."""
+        return self.test
+
+    def kinds(self, queries: slice) -> NDArray[np.int8]:
+        """Near is of the same label; a point and itself are no pair."""
+        kinds = np.where(self.test_labels[queries, None] == self.test_labels, NEAR, FAR).astype(np.int8)
+        np.fill_diagonal(kinds[:, queries], NONE)
+        return kinds
+
 
 class TestAgainstTrain(TestAgainstTest):
     """The same with the training points as the base."""
@@ -92,6 +113,15 @@ class TestAgainstTrain(TestAgainstTest):
         """Count among the training points."""
         assert self.labels is not None
         return ranking_counts(pack(bits[0]), pack(bits[1]), self.test_labels, self.labels)
+
+    @property
+    def base(self) -> Matrix:
+        """The training points."""
+        return self.train
+
+    def kinds(self, queries: slice) -> NDArray[np.int8]:
+        """Near is of the same label."""
+        return np.where(self.test_labels[queries, None] == self.labels, NEAR, FAR).astype(np.int8)
 
 
 class WithinRadiusOfTest(Split):
@@ -121,6 +151,19 @@ class WithinRadiusOfTest(Split):
                 near[query] = np.bincount(row[self.near[query]], minlength=n_distances)
                 found[query] = np.bincount(row, minlength=n_distances)
         return near, found - near
+
+    @property
+    def base(self) -> Matrix:
+        """The training points."""
+        return self.train
+
+    def kinds(self, queries: slice) -> NDArray[np.int8]:
+        """Near is within the radius."""
+        near = self.near[queries]
+        kinds = np.full((len(near), len(self.train)), FAR, np.int8)
+        for row, of_query in zip(kinds, near, strict=True):
+            row[of_query] = NEAR
+        return kinds
 
 
 def labels_split(

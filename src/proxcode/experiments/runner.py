@@ -17,6 +17,7 @@ import numpy as np
 from tqdm import tqdm
 
 from proxcode._files import replacing
+from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import METHODS, Method
 from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
 from proxcode.metrics import (
@@ -138,39 +139,41 @@ def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dic
             return _run_group(method, group[:-1], split, seed) | _run_group(method, group[-1:], split, seed)
         return {str(group[0]): {"left_out": str(error)}}
     fitted = time.perf_counter()
-    codes = split.encode(model)
+    judged = judge(split, model)
     seconds = {"fit_bits": max(group), "fit_seconds": fitted - start, "encode_seconds": time.perf_counter() - fitted}
-    return {
-        str(n_bits): {**_figures(*split.counts(*(code[:, :n_bits] for code in codes)), n_bits), **seconds}
-        for n_bits in group
-    }
+    return {str(n_bits): {**_figures(*judged.counts(n_bits), judged.is_hamming), **seconds} for n_bits in group}
 
 
-def _figures(near: Counts, far: Counts, n_bits: int) -> dict[str, Any]:
-    total_near, total_far = near.sum(axis=0)[: n_bits + 1], far.sum(axis=0)[: n_bits + 1]
+def _figures(near: Counts, far: Counts, is_hamming: bool) -> dict[str, Any]:
+    """Return figures and histograms; what is within Hamming radius 2 is None where distances are not Hamming's."""
+    total_near, total_far = near.sum(axis=0), far.sum(axis=0)
     return {
         "auc": area_under_curve(precision_recall(total_near, total_far)),
         "map": mean_average_precision(near, far),
         f"precision_at_{PRECISION_AT}": precision_at(near, far, PRECISION_AT),
-        "precision_within_2": precision_within(near, far, 2),
+        "precision_within_2": precision_within(near, far, 2) if is_hamming else None,
         "near": total_near.tolist(),
         "far": total_far.tolist(),
     }
 
 
 def _rows(cell: Cell, done: dict[str, Any]) -> list[Row]:
-    """Return what was measured as rows of numbers; lengths left out are not among them."""
+    """Return what was measured as rows of numbers, NaN where a figure means nothing; lengths left out are not there."""
     about = {name: done[name] for name in ("protocol", "method", "seed", "n_train", "n_test", "d")}
     figures = {n_bits: done["lengths"][str(n_bits)] for n_bits in cell.bits}
     return [
-        {**about, "bits": n_bits, **{name: value for name, value in found.items() if name not in ("near", "far")}}
+        {**about, "bits": n_bits, **{name: _number(found[name]) for name in found if name not in ("near", "far")}}
         for n_bits, found in figures.items()
         if "left_out" not in found
     ]
 
 
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value  # JSON has no NaN
+
+
 def histograms(cell: Cell, folder: Path) -> dict[int, tuple[Counts, Counts]]:
-    """Return near and far pairs by Hamming distance, for each length of a finished cell."""
+    """Return near and far pairs by Hamming distance or level, for each length of a finished cell."""
     lengths = read_json(cell.path(folder / CELLS)).get("lengths", {})
     found = {n_bits: lengths.get(str(n_bits), {}) for n_bits in cell.bits}
     return {n_bits: (np.array(of["near"]), np.array(of["far"])) for n_bits, of in found.items() if "near" in of}

@@ -1,4 +1,4 @@
-"""Other ways to make binary codes, under the same fit, transform and encode."""
+"""Other ways to make binary codes, under the same fit, transform and encode; `QUANTISERS` need FAISS."""
 
 from proxcode.peers._base import Peer
 from proxcode.peers.agh import AGH, TwoLayerAGH
@@ -11,6 +11,7 @@ from proxcode.peers.ksh import KSH
 from proxcode.peers.lghsr import LGHSR
 from proxcode.peers.lsh import LSH
 from proxcode.peers.one_hot import ClassifierCode
+from proxcode.peers.quantisers import QUANTISERS, FaissITQ, FaissPQ, FaissRaBitQ
 from proxcode.peers.sdh import SDH
 from proxcode.peers.sgh import SGH
 from proxcode.peers.sign import Sign
@@ -47,10 +48,14 @@ __all__ = [
     "LGHSR",
     "LSH",
     "PEERS",
+    "QUANTISERS",
     "SDH",
     "SGH",
     "TSH",
     "ClassifierCode",
+    "FaissITQ",
+    "FaissPQ",
+    "FaissRaBitQ",
     "Hadamard",
     "IMHLaplacian",
     "Peer",
