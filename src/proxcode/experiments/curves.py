@@ -2,14 +2,15 @@
 
 In place of LabelMe, which cannot be had, two sets of GIST descriptors with near by a radius: scene15, some of whose
 images are LabelMe's, and CIFAR-10 with LabelMe's numbers (20,019 to learn from, PCA to 40 dimensions); training points
-are the base, test points the queries. MNIST and CIFAR-10 with near by class, test points against one another. Pairs of
-three splits are counted together.
+are the base, test points the queries. MNIST and CIFAR-10 with near by class, test points against one another. Drawn is
+the mean precision of three splits at each recall; the curve of each split is in the table.
 """
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxcode._files import replacing
 from proxcode.experiments.methods import METHODS
@@ -29,6 +30,7 @@ PROTOCOLS = {
 QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
 STYLES = ("-", "--", ":")
 RECALLS = np.linspace(0.01, 1, 100)
+MOST_POINTS = 256  # of a curve in the table: distances that are real numbers have thousands
 VISIBLE = 0.005  # of precision: what lies less above is not told
 
 Curves = dict[str, dict[str, PrecisionRecall]]
@@ -40,17 +42,13 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     names = [name for name in METHODS if name not in SLOW]
     cells = [Cell(protocol, name, seed, (N_BITS,)) for protocol in protocols for name in names for seed in seeds]
     rows = run_cells(cells, output, quick=quick, verbose=verbose)
-    pairs: dict[str, dict[str, Any]] = {protocol: {} for protocol in protocols}
-    for cell in cells:
-        for counts in histograms(cell, output).values():
-            of_methods = pairs[cell.protocol]
-            of_methods[cell.method] = of_methods.get(cell.method, 0) + np.array(counts)
-    curves = {
-        protocol: {name: precision_recall(*counts) for name, counts in of_methods.items()}
-        for protocol, of_methods in pairs.items()
-    }
+    of_splits = {cell: precision_recall(*counts) for cell in cells for counts in histograms(cell, output).values()}
+    curves: Curves = {protocol: {} for protocol in protocols}
+    for protocol, name in dict.fromkeys((cell.protocol, cell.method) for cell in of_splits):
+        alike = [curve for cell, curve in of_splits.items() if (cell.protocol, cell.method) == (protocol, name)]
+        curves[protocol][name] = mean_curve(alike)
     paths = [output / f"precision_recall.{ending}" for ending in ("csv", "md", "png")]
-    write_table(paths[0], _columns(curves))
+    write_table(paths[0], _columns(of_splits))
     with replacing(paths[1]) as partial:
         partial.write_text(markdown(curves, rows, protocols))
     save_figure(draw(curves, protocols), paths[2], dpi=200)
@@ -79,8 +77,7 @@ def where_above(curve: PrecisionRecall, other: PrecisionRecall) -> list[str]:
     >>> where_above(low, high), where_above(high, low)
     (['.01 to 1.00 by .500'], [])
     """
-    precisions = (np.interp(RECALLS, each.recall, each.precision) for each in (curve, other))
-    lead = np.subtract(*precisions)
+    lead = _at_recalls(curve) - _at_recalls(other)
     places = np.flatnonzero(lead > VISIBLE)
     stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
     return [
@@ -89,15 +86,25 @@ def where_above(curve: PrecisionRecall, other: PrecisionRecall) -> list[str]:
     ]
 
 
-def _columns(curves: Curves) -> dict[str, Any]:
+def mean_curve(curves: list[PrecisionRecall]) -> PrecisionRecall:
+    """Return the mean precision of curves at equal recall."""
+    return PrecisionRecall(np.mean([_at_recalls(curve) for curve in curves], axis=0), RECALLS)
+
+
+def _at_recalls(curve: PrecisionRecall) -> NDArray[np.float64]:
+    """Return precision along the curve; before its first point, that point's."""
+    return np.interp(RECALLS, curve.recall, curve.precision)
+
+
+def _columns(curves: dict[Cell, PrecisionRecall]) -> dict[str, Any]:
     points = [
-        (protocol, name, threshold, recall, precision)
-        for protocol, of_methods in curves.items()
-        for name, curve in of_methods.items()
-        for threshold, (precision, recall) in enumerate(zip(curve.precision, curve.recall, strict=True))
+        (cell.protocol, cell.method, cell.seed, number, recall, precision)
+        for cell, curve in curves.items()
+        for number, (precision, recall) in enumerate(zip(curve.precision, curve.recall, strict=True))
+        if number % -(-len(curve.recall) // MOST_POINTS) == 0
     ]
     columns = zip(*points, strict=True)
-    names = ("protocol", "method", "point", "recall", "precision")
+    names = ("protocol", "method", "seed", "point", "recall", "precision")
     return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
 
 
