@@ -28,7 +28,7 @@ PROTOCOLS = {
     "labels cifar10-gist": "CIFAR-10 GIST, near by class",
 }
 QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
-STYLES = ("-", "--", ":")
+STYLES = ("-", "--", ":", "-.")
 RECALLS = np.linspace(0.01, 1, 100)
 MOST_POINTS = 256  # of a curve in the table: distances that are real numbers have thousands
 VISIBLE = 0.005  # of precision: what lies less above is not told
