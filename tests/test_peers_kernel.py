@@ -413,16 +413,6 @@ def test_labels_may_be_names(clouds):
         np.testing.assert_array_equal(numbers, names)
 
 
-@pytest.fixture(scope="module")
-def mnist(data_folder):
-    """The first 5,000 training and the first 1,000 test images, as unit rows."""
-    with np.load(data_folder / "mnist.npz") as file:
-        rows = np.r_[:5000, int(file["n_train"]) + np.arange(1000)]
-        X, y = file["x"][rows].astype(np.float64), file["y"][rows]
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    return X[:5000], y[:5000], X[5000:], y[5000:]
-
-
 @pytest.mark.parametrize(
     ("model", "train_map", "test_map"),
     [

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from proxcode import KernelHash, ProximityPreservingCode, SVMHash, WithinRadius
 from proxcode.peers import PEERS
 
-MOST_BITS = {"ITQ": 1, "Sign": 1}  # at most one bit per dimension, and the checks go down to one
+MOST_BITS = {"ITQ": 1, "KMH": 1, "Sign": 1}  # at most one bit per dimension, and the checks go down to one
 
 
 @parametrize_with_checks(

@@ -2,14 +2,17 @@
 
 from proxcode.peers._base import Peer
 from proxcode.peers.agh import AGH, TwoLayerAGH
+from proxcode.peers.bre import BRE
 from proxcode.peers.cosdish import COSDISH
 from proxcode.peers.dgh import DGH
 from proxcode.peers.hadamard import Hadamard
 from proxcode.peers.imh import IMHTSNE, IMHLaplacian
 from proxcode.peers.itq import ITQ
+from proxcode.peers.kmh import KMH
 from proxcode.peers.ksh import KSH
 from proxcode.peers.lghsr import LGHSR
 from proxcode.peers.lsh import LSH
+from proxcode.peers.mlh import MLH
 from proxcode.peers.one_hot import ClassifierCode
 from proxcode.peers.quantisers import QUANTISERS, FaissITQ, FaissPQ, FaissRaBitQ
 from proxcode.peers.sdh import SDH
@@ -30,6 +33,9 @@ PEERS: dict[str, type[Peer]] = {
     "LGHSR": LGHSR,
     "SGH": SGH,
     "Sign": Sign,
+    "KMH": KMH,
+    "BRE": BRE,
+    "MLH": MLH,
     "SDH": SDH,
     "KSH": KSH,
     "COSDISH": COSDISH,
@@ -40,13 +46,16 @@ PEERS: dict[str, type[Peer]] = {
 
 __all__ = [
     "AGH",
+    "BRE",
     "COSDISH",
     "DGH",
     "IMHTSNE",
     "ITQ",
+    "KMH",
     "KSH",
     "LGHSR",
     "LSH",
+    "MLH",
     "PEERS",
     "QUANTISERS",
     "SDH",

@@ -96,6 +96,11 @@ class SupervisedPeer(Peer):
         return tags
 
 
+def check_optional_classes(peer: Any, y: Any, n_points: int) -> tuple[Matrix | None, NDArray[np.int64] | None]:
+    """Return what `check_classes` does, or (None, None) where there is no y."""
+    return (None, None) if y is None else check_classes(peer, y, n_points)
+
+
 def check_classes(peer: Any, y: Any, n_points: int) -> tuple[Matrix, NDArray[np.int64]]:
     """Return the sorted classes and the number of each point's class, or say what is wrong with y."""
     name = type(peer).__name__
