@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench reproduce clean
+.PHONY: demo test lint format bench bench-data reproduce clean
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -33,6 +33,12 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/encode_memory.py
 	$(BIN)/python benchmarks/newcomer.py
+
+bench-data: .venv/.ready
+	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/cut.py biqmac
+	$(BIN)/python benchmarks/cut.py signed
+	$(BIN)/python benchmarks/cut.py gset
 
 reproduce: .venv/.ready
 	$(BIN)/proxcode reproduce all --output docs/results

@@ -8,7 +8,8 @@ Limits are seconds of processor time on one thread; the graph is read and, for t
 before the clock starts. Annealers of other libraries get one read with as many sweeps as a short trial shows to fit;
 the time they took is in the results. networkx knows no limit: it makes one start, on graphs of few edges only, as that
 takes 26 s for G11 already. Rows that are in results/cut_*.csv are not measured again; --again does.
-Peers that are not installed are left out: pip install dwave-samplers openjij networkx.
+Peers that are not installed are left out: pip install dwave-samplers openjij networkx. All of Gset with all of them and
+both limits takes some three hours.
 """
 
 import os
@@ -143,7 +144,6 @@ SOLVERS = {
     "networkx": networkx_one_exchange,
 }
 PACKAGES = {"dwave": "dwave.samplers", "openjij": "openjij", "networkx": "networkx"}
-DEFAULT_SOLVERS = ["proxcode", "dwave annealing", "openjij"]
 
 
 def is_installed(solver):
@@ -330,7 +330,7 @@ def main():
     parser.add_argument("suite", choices=["gset", "biqmac", "signed"])
     parser.add_argument("--instances", nargs="*", help="default: all; 'eleven' stands for " + " ".join(ELEVEN))
     parser.add_argument("--limits", nargs="*", type=float)
-    parser.add_argument("--solvers", nargs="*", choices=list(SOLVERS), default=DEFAULT_SOLVERS)
+    parser.add_argument("--solvers", nargs="*", choices=list(SOLVERS), default=list(SOLVERS))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--again", action="store_true", help="measure rows that are there already")
     arguments = parser.parse_args()
