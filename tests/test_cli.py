@@ -143,7 +143,7 @@ def test_reproduce_writes_a_table_and_a_figure(tmp_path):
     names = ("initial_guess.csv", "initial_guess.png", "experiments.json")
     assert text.splitlines() == [str(folder / name) for name in names]
     with (tmp_path / folder / "initial_guess.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 2 * 4 * 3 * 8
+        assert len(list(csv.DictReader(file))) == 2 * 2 * 4 * 3 * 8
     assert (tmp_path / folder / "initial_guess.png").read_bytes().startswith(b"\x89PNG")
 
 

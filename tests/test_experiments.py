@@ -20,18 +20,33 @@ def test_names_cost_nothing():
 
 def test_initial_guess(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    from proxcode.experiments.initial_guess import GUESSES, QUICK, UPDATES, summary
+    from proxcode.experiments.initial_guess import GUESSES, PARTS, QUICK, UPDATES, summary
 
     table, figure = EXPERIMENTS["initial-guess"](tmp_path / "new" / "folder", True, False)
-    assert sorted(path.name for path in table.parent.iterdir()) == ["initial_guess.csv", "initial_guess.png"]
+    assert sorted(path.name for path in table.parent.iterdir()) == ["cells", "initial_guess.csv", "initial_guess.png"]
     assert figure.read_bytes().startswith(b"\x89PNG")
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["dataset", "guess", "update", "seed", "bits", "loss"]
-    assert len(rows) == len(QUICK.datasets) * len(GUESSES) * len(UPDATES) * len(QUICK.seeds) * QUICK.n_bits
-    last = {(row["dataset"], row["guess"], row["update"]): float(row["loss"]) for row in rows}  # the longest code's
+    assert list(rows[0]) == ["dataset", "parts", "guess", "update", "seed", "bits", "loss"]
+    n_curves = len(QUICK.datasets) * len(PARTS) * len(GUESSES) * len(UPDATES) * len(QUICK.seeds)
+    assert len(rows) == n_curves * QUICK.n_bits
+    last = {(row["dataset"], row["parts"], row["guess"], row["update"]): float(row["loss"]) for row in rows}
     for dataset in QUICK.datasets:
         for guess in GUESSES:
-            assert last[dataset, guess, "bit update"] <= last[dataset, guess, "vector update"]
-            assert f"{last[dataset, guess, 'bit update']:16.5f}" in summary(table)
+            by_bits, by_vectors = (last[dataset, "exact", guess, update] for update in ("bit update", "vector update"))
+            assert by_bits <= by_vectors
+            assert f"{by_bits:16.5f}" in summary(table)
     assert capsys.readouterr() == ("", "")
+
+
+def test_what_initial_guess_has_measured_is_kept(tmp_path, monkeypatch):
+    from proxcode.experiments import initial_guess
+
+    size = initial_guess.Size(60, 2, (0,), ("digits, near by class",))
+    first = initial_guess.measure(size, tmp_path)
+    original, runs = initial_guess.curves, []
+    monkeypatch.setattr(initial_guess, "curves", lambda *a: runs.append(a) or original(*a))
+    assert initial_guess.measure(size, tmp_path) == first
+    assert runs == []
+    assert len(initial_guess.measure(size._replace(n_bits=3), tmp_path)) == len(first) * 3 // 2
+    assert len(runs) == len(initial_guess.PARTS)

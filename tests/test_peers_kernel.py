@@ -75,6 +75,13 @@ def test_sign_is_the_sign_of_each_coordinate(clouds):
     assert Sign().fit(X).get_feature_names_out()[-1] == "sign5"
 
 
+def test_sign_of_centred_coordinates_is_that_of_coordinates_less_their_mean(clouds):
+    X = np.abs(clouds[0])
+    model = Sign(4, centred=True).fit(X[:50])
+    np.testing.assert_array_equal(model.transform(X), Sign(4).fit(X).transform(X - X[:50].mean(axis=0)))
+    assert Sign(4).fit(X).transform(X).all()
+
+
 def test_sign_refuses_more_bits_than_dimensions(clouds):
     with pytest.raises(ValueError, match=r"n_bits=7: Sign .*d=6 .*at most 6 bits, or None for all"):
         Sign(7).fit(clouds[0])

@@ -16,6 +16,7 @@ pytest.importorskip("faiss", reason="FAISS is not installed: pip install 'proxco
 import faiss
 
 from proxcode.experiments import EXPERIMENTS, judging, methods
+from proxcode.experiments.curves import MOST_POINTS
 from proxcode.experiments.judging import ByHammingDistance, ByOwnDistance, levels
 from proxcode.experiments.protocols import QUICK, Size, TestAgainstTrain, labels_split, radius_split
 from proxcode.experiments.runner import Cell, _figures, histograms, run_cells, write_rows
@@ -202,8 +203,8 @@ def test_quantisers_run_as_cells_and_their_records_stay_json(tmp_path):
     has_radius = {row["method"]: not np.isnan(row["precision_within_2"]) for row in rows}
     assert has_radius == {"LSH": True, "FAISS-PQ": False, "FAISS-ITQ": True, "FAISS-RaBitQ": False}
     for cell in cells:
-        json.loads(cell.path(tmp_path / "quick").read_text(), parse_constant=pytest.fail)
-        near, far = histograms(cell, tmp_path, quick=True)[32]
+        json.loads(cell.path(tmp_path / "cells").read_text(), parse_constant=pytest.fail)
+        near, far = histograms(cell, tmp_path)[32]
         assert near.sum() + far.sum() == 300 * 299
     write_rows(tmp_path / "rows.csv", rows)
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 9
@@ -213,7 +214,8 @@ def test_curves_are_drawn_from_levels(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     few = {name: methods.METHODS[name] for name in ("LSH", "FAISS-PQ")}
     monkeypatch.setattr("proxcode.experiments.curves.METHODS", few)
-    table, picture = EXPERIMENTS["precision-recall"](tmp_path, True, False)
+    table, text, picture = EXPERIMENTS["precision-recall"](tmp_path, True, False)
     lines = [line.split(",")[1] for line in table.read_text().splitlines()]
-    assert 1000 < lines.count("FAISS-PQ") <= judging.LEVELS
+    assert 100 < lines.count("FAISS-PQ") <= MOST_POINTS + 1
+    assert "| FAISS-PQ | 0." in text.read_text()
     assert picture.read_bytes().startswith(b"\x89PNG")

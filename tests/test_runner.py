@@ -1,6 +1,7 @@
 """The runner of experiments: cells, splits, what is kept and what is run again."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,14 @@ from click.testing import CliRunner
 from proxcode.cli import main
 from proxcode.experiments import EXPERIMENTS
 from proxcode.experiments import runner as runner_module
-from proxcode.experiments.methods import FITS, METHODS
+from proxcode.experiments.curves import mean_curve, where_above
+from proxcode.experiments.methods import FITS, METHODS, Method, fit_each
 from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
 from proxcode.experiments.runner import Cell, histograms, run_cells
-from proxcode.experiments.table import BITS, PAPER, SLOW, markdown, summary
+from proxcode.experiments.table import BITS, PAPER, SLOW, markdown, reasons, summary
 from proxcode.hamming import distances, pack
 from proxcode.metrics import area_under_curve, precision_recall
+from proxcode.peers import ITQ
 
 CELL = Cell("labels digits", "LSH", 0, (8, 16))
 
@@ -48,19 +51,46 @@ def test_a_finished_cell_is_not_run_again_but_new_lengths_are(tmp_path, monkeypa
     assert longer[:2] == first
 
 
-def test_a_killed_run_loses_only_the_cell_it_was_in(tmp_path, monkeypatch):
-    original = runner_module._run
+def test_a_killed_run_loses_only_the_fit_it_was_in(tmp_path, monkeypatch):
+    cells = [CELL, CELL._replace(method="ITQ")]
+    original = runner_module._run_group
 
-    def run_until_itq(cell, *arguments):
-        if cell.method == "ITQ":
+    def run_until_long_itq(method, group, *arguments):
+        if method is METHODS["ITQ"] and group == [16]:
             raise KeyboardInterrupt
-        return original(cell, *arguments)
+        return original(method, group, *arguments)
 
-    monkeypatch.setattr(runner_module, "_run", run_until_itq)
-    with pytest.raises(KeyboardInterrupt):
-        run_cells([CELL, CELL._replace(method="ITQ")], tmp_path, quick=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner_module, "_run_group", run_until_long_itq)
+        with pytest.raises(KeyboardInterrupt):
+            run_cells(cells, tmp_path, quick=True)
     files = sorted(path.name for path in (tmp_path / "cells" / "labels_digits").iterdir())
-    assert files == ["LSH-seed0.json", "split-seed0.npz"]
+    assert files == ["ITQ-seed0.json", "LSH-seed0.json", "split-seed0.npz"]
+    groups = []
+    monkeypatch.setattr(runner_module, "_run_group", lambda *a: groups.append(a[1]) or original(*a))
+    assert len(run_cells(cells, tmp_path, quick=True)) == 4
+    assert groups == [[16]]
+
+
+def test_a_cell_of_other_settings_is_run_again(tmp_path, monkeypatch):
+    cell = CELL._replace(method="ITQ", bits=(8,))
+    quick = run_cells([cell], tmp_path, quick=True)
+    monkeypatch.setitem(METHODS, "ITQ", Method(lambda n, seed, _: ITQ(n, n_rotations=1, random_state=seed), fit_each))
+    other = run_cells([cell], tmp_path, quick=True)
+    assert other[0]["auc"] != quick[0]["auc"]
+    whole = run_cells([cell], tmp_path, quick=False)
+    assert (quick[0]["n_test"], whole[0]["n_test"]) == (300, 500)
+    assert sum(map(np.sum, histograms(cell, tmp_path)[8])) == 500 * 499
+
+
+def test_a_failure_is_no_reason_to_leave_a_length_out(tmp_path, monkeypatch):
+    class Singular(ITQ):
+        def fit(self, X, y=None):
+            raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setitem(METHODS, "ITQ", Method(lambda n, seed, _: Singular(n), fit_each))
+    with pytest.raises(np.linalg.LinAlgError):
+        run_cells([CELL._replace(method="ITQ")], tmp_path, quick=True)
 
 
 def test_a_cell_tells_what_it_depends_on(tmp_path):
@@ -79,6 +109,8 @@ def test_lengths_a_method_cannot_give_are_left_out_with_a_reason(tmp_path):
     assert [row["bits"] for row in run_cells([cell], tmp_path, quick=True)] == [8]
     lengths = json.loads(cell.path(tmp_path / "cells").read_text())["lengths"]
     assert "100" in lengths["100"]["left_out"]
+    assert re.fullmatch(r"\nLeft out:\n\n- ITQ at 100 bits: n_bits=100: .*\n", reasons([cell], tmp_path))
+    assert reasons([CELL], tmp_path) == ""
 
 
 def test_supervised_methods_are_left_out_without_labels(tmp_path):
@@ -130,7 +162,7 @@ def test_all_experiments_run_in_their_quick_form(tmp_path):
     assert all(f"| {name} |" in table for name in METHODS if name not in SLOW)
 
 
-@pytest.mark.parametrize("name", sorted(set(FITS) - {"LSH"}))
+@pytest.mark.parametrize("name", ["PPC", *sorted(set(FITS) - {"LSH"})])
 def test_lengths_served_by_one_fit_are_as_if_fitted_alone(name, tmp_path):
     together = Cell("labels digits", name, 0, (12, 32))
     assert METHODS[name].groups(together.bits, n_classes=10) == [[12, 32]]
@@ -146,3 +178,16 @@ def test_lengths_that_begin_otherwise_are_fitted_apart():
     assert METHODS["ClassifierCode"].groups((6, 8, 12, 16), n_classes=10) == [[6], [8], [12, 16]]
     assert METHODS["Hadamard"].groups((128, 96), n_classes=10) == [[96], [128]]
     assert METHODS["KSH"].groups((8, 16), n_classes=10) == [[8], [16]]
+
+
+def test_mean_curves_take_the_first_of_equal_recalls():
+    at_once = precision_recall(np.array([90, 10, 0, 0]), np.array([0, 0, 100, 900]))
+    curve = mean_curve([at_once, at_once])
+    np.testing.assert_array_equal(curve.precision, 1)
+    late = precision_recall(np.array([0, 0, 50, 50]), np.array([0, 50, 0, 950]))
+    both = mean_curve([at_once, late])
+    assert both.precision[0] == pytest.approx((1 + 0) / 2, abs=0.02)
+    assert both.precision[-1] == pytest.approx((1 + 100 / 1100) / 2)
+    assert where_above(late, at_once) == []
+    (everywhere,) = where_above(at_once, late)
+    assert everywhere.startswith("recall .01 to 1.00 by ")

@@ -60,7 +60,7 @@ EXPERIMENTS: dict[str, Experiment] = {
 def run_experiments(names: Iterable[str], output: Path, *, quick: bool = False, verbose: bool = False) -> list[Path]:
     """Run experiments by name; return the files written, among them a record of the run.
 
-    The record tells the seconds that each took (few where most was there already), versions and machine. Quick runs
+    The record tells the seconds that each took, with runs before that it went on from, versions and machine. Quick runs
     have a folder `quick` of their own: they replace no figure of a whole run.
     """
     from proxcode.experiments.runner import environment, read_json, write_json
@@ -70,7 +70,7 @@ def run_experiments(names: Iterable[str], output: Path, *, quick: bool = False, 
     for name in names:
         start = time.perf_counter()
         written += EXPERIMENTS[name](output, quick, verbose)
-        seconds = round(time.perf_counter() - start, 1)
+        seconds = round(time.perf_counter() - start + runs.get(name, {}).get("seconds", 0), 1)
         runs[name] = {"seconds": seconds, **environment()}
         write_json(output / RECORD, runs, indent=1)
     return [*written, output / RECORD]

@@ -32,11 +32,15 @@ def one_hot_fits(n_bits: int, n_classes: int) -> int:
     return max(n_classes - n_bits, 0)
 
 
+PARAMETERS: dict[str, dict[str, Any]] = {
+    "Sign": {"centred": True}  # coordinates of GIST are never negative
+}
 FITS: dict[str, Callable[[int, int], int]] = {
     "LSH": one_fit,  # not the same bits at each length, but equally random ones
     "Sign": one_fit,
     "AGH": one_fit,
     "IMH-LE": one_fit,
+    "TSH": one_fit,
     "Hadamard": lambda n_bits, n_classes: hadamard_order(n_classes, n_bits),
     "ClassifierCode": one_hot_fits,
 }
@@ -96,9 +100,7 @@ def _peer(name: str) -> Method:
     peer = {**PEERS, **QUANTISERS}[name]
 
     def make(n_bits: int, seed: int, proximity: Proximity | None) -> Any:
-        parameters = {"n_bits": n_bits, "random_state": seed}
-        known = peer._get_param_names()
-        return peer(**{key: value for key, value in parameters.items() if key in known})
+        return peer(n_bits=n_bits, random_state=seed, **PARAMETERS.get(name, {}))
 
     return Method(make, FITS.get(name, fit_each), issubclass(peer, SupervisedPeer))
 

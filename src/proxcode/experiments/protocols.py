@@ -232,14 +232,19 @@ class Protocol(NamedTuple):
         Of the whole experiment.
     """
 
-    split: Callable[[int, Size], Split]
+    split: "partial[Split]"
     size: Size
+
+    def __str__(self) -> str:
+        """Return what the split is, but for size and seed."""
+        settings = {name: getattr(value, "__name__", value) for name, value in sorted(self.split.keywords.items())}
+        return f"{self.split.func.__name__} {' '.join(self.split.args)} {settings}"
 
 
 _CIFAR_PCA: dict[str, Any] = {"mean_neighbors": 100, "n_components": 40}
 PROTOCOLS: dict[str, Protocol] = {
     "labels cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(None, 1000)),
-    "timing cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(10_000, 1000)),
+    "timing cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(10_000, 10_000)),
     "labels mnist": Protocol(partial(labels_split, "mnist"), Size(None, 1000)),
     "labels banking77": Protocol(partial(labels_split, "banking77"), Size(None, 1000)),
     "labels digits": Protocol(partial(labels_split, "digits"), Size(None, 500)),

@@ -1,8 +1,9 @@
 """Run methods under protocols, cell by cell; what is finished is not run again.
 
 A cell is one method under one protocol with one seed, at some code lengths. Its results are one JSON file, written
-whole when it is done: a run that is killed loses the cell it was in, at most. Beside the figures it holds the
-histograms of near and far pairs, which curves are drawn from, and what all depends on: sizes, seed, versions, machine.
+whole after each fit: a run that is killed loses the fit it was in, at most. Beside the figures it holds the histograms
+of near and far pairs, which curves are drawn from, and what all depends on: settings, sizes, seed, versions, machine.
+A cell whose settings have changed since is run again. One run at a time may use a folder.
 """
 
 import json
@@ -69,15 +70,28 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
     current, split, rows = None, None, []
     for cell in tqdm(cells, unit="cell", disable=not verbose):
         done = read_json(cell.path(folder))
-        missing = [n_bits for n_bits in cell.bits if str(n_bits) not in done.get("lengths", {})]
+        if done.get("settings") != (settings := _settings(cell, quick)):
+            done = {"settings": settings, "lengths": {}}
+        missing = [n_bits for n_bits in cell.bits if str(n_bits) not in done["lengths"]]
         if missing:
             if (cell.protocol, cell.seed) != current:
                 current, split = (cell.protocol, cell.seed), _split(cell, folder, quick)
             assert split is not None
-            done = _run(cell, missing, split, done)
-            write_json(cell.path(folder), done)
+            _run(cell, missing, split, done, cell.path(folder))
         rows += _rows(cell, done)
     return rows
+
+
+def left_out(cells: Iterable[Cell], folder: Path) -> dict[str, list[Cell]]:
+    """Return the cells without a figure by the reason; lengths that have one are taken out of them."""
+    reasons: dict[str, list[Cell]] = {}
+    for cell in cells:
+        lengths = read_json(cell.path(folder / CELLS)).get("lengths", {})
+        for n_bits in cell.bits:
+            reason = lengths.get(str(n_bits), {}).get("left_out")
+            if reason:
+                reasons.setdefault(reason, []).append(cell._replace(bits=(n_bits,)))
+    return reasons
 
 
 def environment() -> dict[str, Any]:
@@ -103,6 +117,17 @@ def write_rows(path: Path, rows: list[Row]) -> None:
     write_table(path, {name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
+def _settings(cell: Cell, quick: bool) -> dict[str, Any]:
+    """Return what the results of a cell depend on and code can tell, without the data."""
+    protocol = PROTOCOLS[cell.protocol]
+    parameters = METHODS[cell.method].make(cell.bits[0], cell.seed, None).get_params(deep=False)
+    return {
+        "split": str(protocol),
+        "size": list(QUICK if quick else protocol.size),
+        "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
+    }
+
+
 def _split(cell: Cell, folder: Path, quick: bool) -> Split:
     """Draw the split, and save the rows that it is made of."""
     protocol = PROTOCOLS[cell.protocol]
@@ -114,16 +139,16 @@ def _split(cell: Cell, folder: Path, quick: bool) -> Split:
     return split
 
 
-def _run(cell: Cell, bits: list[int], split: Split, done: dict[str, Any]) -> dict[str, Any]:
+def _run(cell: Cell, bits: list[int], split: Split, done: dict[str, Any], path: Path) -> None:
+    """Add the figures of some lengths to what is done; write it after each fit."""
+    n_train, d = split.train.shape
+    done |= {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed}
+    done |= {"n_train": n_train, "n_test": len(split.test), "d": d, **environment()}
     method = METHODS[cell.method]
-    lengths = dict(done.get("lengths", {}))
     n_classes = 0 if split.labels is None else len(np.unique(split.labels))
     for group in method.groups(bits, n_classes):
-        lengths |= _run_group(method, group, split, cell.seed)
-    n_train, d = split.train.shape
-    sizes = {"n_train": n_train, "n_test": len(split.test), "d": d}
-    about = {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed, **sizes}
-    return {**about, **environment(), "lengths": lengths}
+        done["lengths"] |= _run_group(method, group, split, cell.seed)
+        write_json(path, done)
 
 
 def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dict[str, Any]:
@@ -134,10 +159,11 @@ def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dic
     start = time.perf_counter()
     try:
         model.fit(split.train, split.labels)
+    except np.linalg.LinAlgError:  # a ValueError, but no refusal
+        raise
     except ValueError as error:  # such as more bits than dimensions
-        if len(group) > 1:
-            return _run_group(method, group[:-1], split, seed) | _run_group(method, group[-1:], split, seed)
-        return {str(group[0]): {"left_out": str(error)}}
+        shorter = _run_group(method, group[:-1], split, seed) if len(group) > 1 else {}
+        return shorter | {str(group[-1]): {"left_out": str(error)}}
     fitted = time.perf_counter()
     judged = judge(split, model)
     seconds = {"fit_bits": max(group), "fit_seconds": fitted - start, "encode_seconds": time.perf_counter() - fitted}

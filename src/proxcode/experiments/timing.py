@@ -1,14 +1,23 @@
-"""Time to learn and to encode, all methods at equal settings: 10,000 points of CIFAR-10 GIST, 32 bits."""
+"""Time to learn and to encode, all methods at equal settings: 10,000 points of CIFAR-10 GIST each, 32 bits.
 
+One measurement of each, after a fit to a few points so that kernels are compiled. The area of the codes stands beside:
+this is where the paper's own method, with a support vector machine for each bit, is compared, as it would take hours on
+all points.
+"""
+
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from proxcode.datasets import load
 from proxcode.experiments.methods import METHODS
 from proxcode.experiments.runner import Cell, Row, run_cells, write_rows
+from proxcode.experiments.table import PAPER_BITS
 from proxcode.plots import COLOURS, save_figure
 
+WARM_POINTS = 400
 PROTOCOL, QUICK_PROTOCOL = "timing cifar10-gist", "labels digits"
 N_BITS = 32
 
@@ -16,14 +25,23 @@ N_BITS = 32
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     """Time all methods; write `timing.csv` and `timing.png`."""
     protocol = QUICK_PROTOCOL if quick else PROTOCOL
-    cells = [Cell(protocol, name, 0, (N_BITS,)) for name in METHODS if not (quick and name == "PPC-paper")]
+    names = [name for name in METHODS if not (quick and name == "PPC-paper")]
+    warm_up(names)
+    cells = [Cell(protocol, name, 0, PAPER_BITS if name == "PPC-paper" else (N_BITS,)) for name in names]
     rows = run_cells(cells, output, quick=quick, verbose=verbose)
-    rows.sort(key=lambda row: row["fit_seconds"])
-    names = ("method", "bits", "n_train", "n_test", "fit_seconds", "encode_seconds", "auc")
+    rows = sorted((row for row in rows if row["bits"] == N_BITS), key=lambda row: row["fit_seconds"])
+    columns = ("method", "bits", "n_train", "n_test", "fit_seconds", "encode_seconds", "auc")
     paths = [output / "timing.csv", output / "timing.png"]
-    write_rows(paths[0], [{name: row[name] for name in names} for row in rows])
+    write_rows(paths[0], [{name: row[name] for name in columns} for row in rows])
     save_figure(_draw(rows), paths[1], dpi=200)
     return paths
+
+
+def warm_up(names: Iterable[str]) -> None:
+    """Fit each method to a few points."""
+    X, y = load("digits").X[:WARM_POINTS], load("digits").y
+    for name in names:
+        METHODS[name].make(8, 0, None).fit(X, None if y is None else y[:WARM_POINTS]).transform(X)
 
 
 def _draw(rows: list[Row]) -> Any:
