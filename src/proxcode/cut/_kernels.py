@@ -153,6 +153,15 @@ def keep_components(indptr, indices, data, best, other):
 
 
 @njit(cache=True, nogil=True)
+def dense_field(weights, side, field):
+    """field[i] = sum_j w_ij b_j."""
+    for i in range(side.size):
+        field[i] = 0.0
+        for j in range(side.size):
+            field[i] += weights[i, j] * side[j]
+
+
+@njit(cache=True, nogil=True)
 def enumerate_sides(weights):
     """Return the best of all partitions, the last point on the side +1; W has no diagonal, n is small.
 
@@ -161,10 +170,8 @@ def enumerate_sides(weights):
     n = weights.shape[0]
     side = np.ones(n)
     field = np.zeros(n)
-    for i in range(n):
-        for j in range(n):
-            field[i] += weights[i, j]
-    value, best = 0.0, 0.0
+    dense_field(weights, side, field)
+    value, best = (side * field).sum(), (side * field).sum()
     best_side = side.copy()
     for count in range(1, 1 << (n - 1)):
         i, bits = 0, count
@@ -173,8 +180,12 @@ def enumerate_sides(weights):
             i += 1
         value -= 4.0 * side[i] * field[i]
         side[i] = -side[i]
-        for j in range(n):
-            field[j] += 2.0 * side[i] * weights[i, j]
+        if count & 63 == 0:  # anew, before rounding errors add up
+            dense_field(weights, side, field)
+            value = (side * field).sum()
+        else:
+            for j in range(n):
+                field[j] += 2.0 * side[i] * weights[i, j]
         if value > best:
             best = value
             best_side[:] = side

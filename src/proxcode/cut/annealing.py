@@ -23,11 +23,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut._kernels import enumerate_sides
-from proxcode.cut.bounds import attainable
+from proxcode.cut.bounds import checked_bound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, sides
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
-from proxcode.cut.result import PROOF_TOLERANCE, Cut, Progress, Side
+from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
 from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
@@ -37,6 +37,7 @@ REHEAT = (0.15, 0.3)
 MELTING_SHARE = 0.1  # of a run's first cooling
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
+NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
 KERNEL_SECONDS = 0.05  # about so long no signal is heard
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
 
@@ -162,9 +163,9 @@ class Annealing(BaseEstimator):
         if budget.n_sweeps is None and budget.seconds is None:
             low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else (50, 200)
             budget.n_sweeps = int(np.clip(DEFAULT_WORK / walk.sweep_work(), low, high))
-        search = _Search(self, walk, budget, rng, constant)
+        search = _Search(self, graph, walk, budget, rng, constant)
         try:
-            search.start(graph)
+            search.start()
             while not budget.is_late and budget.left() >= 1 and not search.is_optimal:
                 search.step()
             status = "finished" if budget.sweeps == budget.n_sweeps else "time limit"
@@ -183,9 +184,16 @@ class _Search:
     """
 
     def __init__(
-        self, settings: Annealing, walk: Walk, budget: Budget, rng: np.random.Generator, constant: float
+        self,
+        settings: Annealing,
+        graph: SignedGraph,
+        walk: Walk,
+        budget: Budget,
+        rng: np.random.Generator,
+        constant: float,
     ) -> None:
-        self.constant = constant
+        self.graph, self.constant = graph, constant
+        self.is_optimal = False  # whether no edge is frustrated
         self.settings, self.walk, self.budget, self.rng = settings, walk, budget, rng
         self.best: Side = (2 * rng.integers(0, 2, walk.n_points) - 1).astype(np.int8)
         self.best_value = -np.inf
@@ -195,12 +203,7 @@ class _Search:
         self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
 
-    @property
-    def is_optimal(self) -> bool:
-        """Whether no edge is frustrated."""
-        return self.best_value >= self.walk.ceiling * (1.0 - PROOF_TOLERANCE)
-
-    def start(self, graph: SignedGraph) -> None:
+    def start(self) -> None:
         """Find the temperatures and the first start."""
         norms = self.walk.row_norms(self.rng)
         top = float(norms.max()) or 1.0
@@ -209,7 +212,7 @@ class _Search:
         values, vectors = smallest_eigenpairs(lambda x: -self.walk.product(x), len(norms), 1, self.rng, 1e-2)
         self.melting = max(HOT * self.scale, -HOT_SPECTRAL * float(values[0]))
         initial = self.settings.initial
-        self.walk.place(sides(vectors[:, 0]) if initial is None else initial.guess(graph, self.rng))
+        self.walk.place(sides(vectors[:, 0]) if initial is None else initial.guess(self.graph, self.rng))
         self.walk.descend()
         self._keep(self.walk.side, self.walk.value)
 
@@ -260,6 +263,7 @@ class _Search:
     def _keep(self, side: Side, value: float) -> None:
         if value > self.best_value:
             self.best, self.best_value = side, value
+            self.is_optimal = value >= (1.0 - NEARLY) * self.walk.ceiling and self.graph.is_satisfied(side)
             self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value + self.constant))
             if self.settings.report is not None:
                 self.settings.report(self.history[-1])
@@ -275,5 +279,6 @@ def _polished(graph: SignedGraph, cut: Cut) -> Cut:
     """Make sure, on the graph itself, that no flip improves; give the cut its graph, value and bound."""
     final = BitUpdate().improve(graph, cut.side, np.random.default_rng(0))
     value = graph.value(final.side)
-    bound = max(attainable(graph, cut.upper_bound), value)
+    is_optimal = cut.status == "optimal"
+    bound = value if is_optimal else checked_bound(graph, value, cut.upper_bound, is_ceiling=True)
     return Cut(final.side, value, cut.flips + final.flips, cut.sweeps, cut.history, cut.status, bound, graph)

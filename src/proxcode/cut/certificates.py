@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from proxcode.cut.bounds import SemidefiniteBound, UpperBound, attainable
+from proxcode.cut.bounds import SemidefiniteBound, UpperBound, checked_bound
 from proxcode.cut.cycles import CycleBound
 from proxcode.cut.graph import ExplicitGraph, SparseGraph
 from proxcode.cut.result import Cut
@@ -39,4 +39,4 @@ def certify(cut: Cut, bound: UpperBound | None = None, random_state: object = No
         n_edges = len(graph.edges()[2]) if isinstance(graph, SparseGraph) else graph.n_points**2
         bound = CycleBound() if n_edges <= 10 * graph.n_points else SemidefiniteBound()
     found = bound.bound(graph, cut.side, np.random.default_rng(random_state))  # type: ignore[arg-type]
-    return cut.bounded(max(attainable(graph, found), cut.value))
+    return cut.bounded(checked_bound(graph, cut.value, found))

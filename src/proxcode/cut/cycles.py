@@ -25,7 +25,7 @@ from scipy.optimize import linprog
 from scipy.sparse.csgraph import dijkstra
 
 from proxcode.cut.bounds import UpperBound, attainable
-from proxcode.cut.graph import ExplicitGraph, Vector
+from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, Vector
 from proxcode.cut.reduction import Reduction
 from proxcode.cut.result import Side
 
@@ -37,8 +37,8 @@ Index = NDArray[np.int64]
 class CycleBound(UpperBound):
     """A linear program over negative cycles, found as they are violated, on the reduced graph.
 
-    Proved whenever it ends: each round's bound is that of a dual solution, rounding errors apart (1e-9 of the sum of
-    the weights is added). Meant for graphs with some ten thousands of edges after the reduction.
+    Proved whenever it ends: each round's bound is that of a dual solution; 2^-45 of the sum of all |w_ij| is added for
+    rounding errors. Meant for graphs with some ten thousands of edges after the reduction.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ class CycleBound(UpperBound):
             return constant
         program = _CycleProgram(reduction, side)
         value, total = graph.value(side), 2.0 * program.cost.sum() + constant
-        bound = total
+        margin = 0.5 * SUM_ROUNDING * float(graph.absolute_degrees().sum())
+        bound = total + margin
         for _ in range(self.max_rounds):
             if not program.add_violated() or time.perf_counter() > deadline:
                 break
-            margin = 1e-9 * program.cost.sum()
             bound = min(bound, total - 4.0 * program.solve() + margin)
             if attainable(graph, bound) <= value:
                 break
@@ -78,6 +78,7 @@ class _CycleProgram:
         first, second, weight = reduction.graph.edges()  # type: ignore[union-attr]
         chosen = side[reduction.points]
         self.cost: Vector = np.abs(weight)
+        self.unit = float(self.cost.max(initial=0.0)) or 1.0  # the solver's tolerances are absolute
         self.first, self.second = first, second
         self.negative = np.flatnonzero(weight * chosen[first] * chosen[second] < 0)
         self.n_points = len(reduction.points)
@@ -141,9 +142,10 @@ class _CycleProgram:
         covers = sp.csr_array(
             (np.ones(indptr[-1]), np.concatenate(self.cycles), indptr), shape=(len(counts), len(self.cost))
         )
-        solution = linprog(self.cost, A_ub=-covers, b_ub=-np.ones(len(counts)), bounds=(0, 1), method="highs")
+        cost, ones = self.cost / self.unit, np.ones(len(counts))
+        solution = linprog(cost, A_ub=-covers, b_ub=-ones, bounds=(0, 1), method="highs")
         if solution.x is None:
             return 0.0
         self.length = np.clip(solution.x, 0.0, 1.0)
-        dual = np.maximum(-solution.ineqlin.marginals, 0.0)
+        dual = self.unit * np.maximum(-solution.ineqlin.marginals, 0.0)
         return float(dual.sum() + np.minimum(0.0, self.cost - covers.T @ dual).sum())

@@ -20,6 +20,7 @@ Vector = NDArray[np.float64]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], Vector]
 
 BLOCK = 1 << 22  # entries of a large array that are looked at together
+SUM_ROUNDING = 2.0**-44  # of the sum of all |w_ij|: what adding up weights may lose, 256 units in the last place
 
 
 class QuadraticForm(ABC):
@@ -73,6 +74,10 @@ class SignedGraph(QuadraticForm):
             point = self.next_improving(side, field, tolerance, point + 1)
         return flips
 
+    def is_satisfied(self, side: Side) -> bool:
+        """Whether no edge is frustrated; where weights are not stored, up to the rounding of their sum."""
+        return self.value(side) >= (1.0 - SUM_ROUNDING) * float(self.absolute_degrees().sum())
+
     def edges(self) -> Edges:
         """Return the edges i < j as three arrays: i, j and w_ij."""
         raise ValueError(f"{type(self).__name__} has no list of edges: its weights are not stored.")
@@ -124,6 +129,14 @@ class DenseGraph(ExplicitGraph):
         field += (2.0 * side[point]) * self.weights[point]
         field[point] = own
 
+    def is_satisfied(self, side: Side) -> bool:
+        for rows in row_blocks(self.n_points):
+            agreeing = self.weights[rows] * side[rows, None] * side
+            agreeing[np.arange(len(agreeing)), np.arange(rows.start, rows.stop)] = 0
+            if (agreeing < 0).any():
+                return False
+        return True
+
     def edges(self) -> Edges:
         found = [np.nonzero(np.triu(self.weights[rows], rows.start + 1)) for rows in row_blocks(self.n_points)]
         blocks = zip(row_blocks(self.n_points), found, strict=True)
@@ -153,6 +166,10 @@ class SparseGraph(ExplicitGraph):
         side[point] = -side[point]
         W = self.weights
         add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
+
+    def is_satisfied(self, side: Side) -> bool:
+        own = np.repeat(side, np.diff(self.weights.indptr))
+        return bool((self.weights.data * own * side[self.weights.indices] >= 0).all())
 
     def edges(self) -> Edges:
         upper = sp.triu(self.weights, 1).tocoo()

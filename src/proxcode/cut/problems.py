@@ -13,7 +13,7 @@ from proxcode.cut.result import Cut, Side
 from proxcode.cut.search import signed_cut
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _View:
     """A cut seen as the answer to another problem."""
 
@@ -30,7 +30,7 @@ class _View:
         return self.cut.proved
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MaxCut(_View):
     """Points on two sides, with much weight between them.
 
@@ -86,7 +86,7 @@ def max_cut(G: Any, **settings: Any) -> MaxCut:
     return MaxCut(signed_cut(negated, **settings), total)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Frustration(_View):
     """Two camps of a signed network, and the edges that do not fit.
 
@@ -139,7 +139,7 @@ def frustration(G: Any, **settings: Any) -> Frustration:
     return Frustration(signed_cut(graph, **settings), graph.weights.nnz // 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroundState(_View):
     """Spins of low energy.
 

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.annealing import Annealing
-from proxcode.cut.bounds import UpperBound
+from proxcode.cut.bounds import UpperBound, ceiling_bound
 from proxcode.cut.certificates import certify
-from proxcode.cut.graph import Cut, SignedGraph
+from proxcode.cut.graph import Cut, ExplicitGraph, SignedGraph
 from proxcode.cut.initial import InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
 from proxcode.cut.result import Progress
@@ -73,7 +73,10 @@ class Restarts(BaseEstimator):
             if not history:
                 raise
             status = "interrupted"
-        return Cut(best.side, best.value, flips, sweeps, tuple(history), status, graph=graph)
+        bound = float("inf")
+        if isinstance(graph, ExplicitGraph):
+            bound = ceiling_bound(graph, best.side, best.value)
+        return Cut(best.side, best.value, flips, sweeps, tuple(history), status, bound, graph)
 
 
 def signed_cut(
