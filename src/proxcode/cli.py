@@ -314,7 +314,8 @@ def cut(
 ) -> None:
     """Cut a signed GRAPH in two: positive weights want to be together, negative ones apart.
 
-    GRAPH is an edge list (i, j, weight; .csv, .tsv or blanks), a .mtx, Gset or .npy file, or a scipy.sparse .npz.
+    GRAPH is an edge list (i, j, weight; .csv, .tsv or blanks), a .mtx, Gset or .npy file, or a scipy.sparse .npz. An
+    edge listed in both directions, with the same weight, counts once; listed again in the same one, it is summed.
 
     \b
     Examples:

@@ -39,7 +39,15 @@ class QuadraticForm(ABC):
 
 
 class SignedGraph(QuadraticForm):
-    """Symmetric weights W between `n_points` points; positive attracts, negative repels."""
+    """Symmetric weights W between `n_points` points; positive attracts, negative repels.
+
+    Attributes
+    ----------
+    nodes : list or None
+        What the points are called; None where they are numbers.
+    """
+
+    nodes: list[Any] | None = None
 
     @abstractmethod
     def absolute_degrees(self) -> Vector:
@@ -101,12 +109,16 @@ class ExplicitGraph(SignedGraph):
 class DenseGraph(ExplicitGraph):
     """Weights as a square array of float64 or float32, used as it is; other numbers become float64.
 
+    Rows are read, so that a Fortran-ordered array is used as its transpose: W is symmetric.
+
     A small array with a diagonal is copied without it; with a large one it is taken off every product.
     """
 
     def __init__(self, W: NDArray[Any]) -> None:
         W = np.asarray(W)
         self.weights: NDArray[Any] = W if W.dtype in (np.float64, np.float32) else W.astype(np.float64)
+        if not self.weights.flags.c_contiguous:
+            self.weights = np.ascontiguousarray(self.weights.T)
         if self.weights.size <= BLOCK and self.weights.diagonal().any():
             self.weights = self.weights.copy()
             np.fill_diagonal(self.weights, 0.0)

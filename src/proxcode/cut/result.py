@@ -62,6 +62,12 @@ class Cut:
         return self.value >= self.upper_bound
 
     @property
+    def nodes(self) -> list[Any]:
+        """What the points are called, in the order of `side`: the nodes of a networkx graph, else 0, 1, 2, ..."""
+        names = getattr(self.graph, "nodes", None)
+        return list(range(len(self.side))) if names is None else names
+
+    @property
     def cut_weight(self) -> float:
         """Sum of the weights between the two sides, each edge once: (1'W1 - b'Wb) / 4."""
         graph = self._known_graph()
@@ -69,7 +75,7 @@ class Cut:
 
     @property
     def frustrated_edges(self) -> NDArray[np.int64]:
-        """Pairs i < j, one a row, that are cut though positive, or joined though negative."""
+        """Pairs i < j, one a row, that are cut though positive, or joined though negative; see `nodes` for names."""
         first, second, weight = self._known_graph().edges()
         agree = self.side[first] == self.side[second]
         return np.column_stack([first, second])[agree == (weight < 0)]
