@@ -522,6 +522,7 @@ def test_the_value_of_a_cut_is_that_of_the_written_sides(max_cut, suffix, folder
         for bit in (dict(zip(side, bits, strict=True)) for bits in product((-1, 1), repeat=5))
     ]
     assert record["value"] == pytest.approx(min(values) if max_cut else max(values))
+    assert record["upper bound"] == pytest.approx(record["cut weight"] if max_cut else record["value"])
 
 
 # info

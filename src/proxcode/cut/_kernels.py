@@ -24,6 +24,33 @@ def add_sparse_row(indptr, indices, data, i, step, field):
         field[indices[k]] += step * data[k]
 
 
+@njit(cache=True)
+def sweep_sparse(indptr, indices, data, side, field, tolerance):
+    """Flip each point in turn with b_i s_i < -tolerance_i; returns the flips, updates `side` and `field` in place."""
+    flips = 0
+    for i in range(side.size):
+        if side[i] * field[i] < -tolerance[i]:
+            side[i] = -side[i]
+            add_sparse_row(indptr, indices, data, i, 2.0 * side[i], field)
+            flips += 1
+    return flips
+
+
+@njit(cache=True)
+def sweep_dense(weights, side, field, tolerance):
+    """`sweep_sparse` over a square array, its diagonal ignored."""
+    flips = 0
+    for i in range(side.size):
+        if side[i] * field[i] < -tolerance[i]:
+            side[i] = -side[i]
+            own, step = field[i], 2.0 * side[i]
+            for j in range(side.size):
+                field[j] += step * weights[i, j]
+            field[i] = own
+            flips += 1
+    return flips
+
+
 @njit(inline="always")  # a call would cost a quarter of the sweep
 def _flip_sparse(indptr, indices, data, i, side, stability):
     own, side_i = stability[i], side[i]  # read once: the compiler cannot know that row i leaves them alone

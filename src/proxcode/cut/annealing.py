@@ -2,7 +2,8 @@
 
 1. reduce the graph exactly (`Reduction`), unless it is large and dense or its edges are not listed; with at most 20
    points left, try all partitions, which proves the cut;
-2. start from the sign of the largest eigenvector of W, later from random partitions;
+2. start from the sign of the largest eigenvector of W, later from random partitions. Where time is too short for
+   Lanczos' method, start from all points together or, if that is worth less, at random;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
    local field to 0.05 times the median local field; where 0.25 lambda_max(W) is more, as on networks with hubs, a tenth
    of the sweeps falls from there first. Then flip until no flip improves;
@@ -18,13 +19,15 @@ the whole graph. With a limit in sweeps the same seed gives the same cut; with o
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut._kernels import enumerate_sides
 from proxcode.cut.bounds import checked_bound
-from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
+from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector, sparse_graph
 from proxcode.cut.initial import InitialGuess, sides
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Progress, Side
@@ -35,11 +38,14 @@ from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.15, 0.3)
 MELTING_SHARE = 0.1  # of a run's first cooling
+LANCZOS_SHARE = 0.3  # of the time left, at most, for the largest eigenvector
+MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
 NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
 KERNEL_SECONDS = 0.05  # about so long no signal is heard
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
+IMPLICIT_SWEEPS = (50, 200)  # the range where weights are not stored: reading one costs more
 
 
 class Budget:
@@ -103,7 +109,7 @@ class Annealing(BaseEstimator):
     initial : InitialGuess, default=None
         Start of the first run; None is the sign of the largest eigenvector of W.
     enumerate_up_to : int, default=20
-        Graphs with so few points left after the reduction are solved by trying all partitions.
+        Graphs with so few points left after the reduction are solved by trying all partitions; at most 28.
     clock : callable, default=None
         What time limits are measured by; None is `time.perf_counter`, `time.process_time` counts processor time.
     report : callable, default=None
@@ -141,13 +147,23 @@ class Annealing(BaseEstimator):
 
     def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found within `time_limit` seconds, or within the sweeps."""
-        for name in ("n_sweeps", "run_sweeps", "reheat_sweeps", "patience"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: annealing needs at least 1.")
+        self._check_numbers()
         budget = Budget(self.n_sweeps, time_limit, self.clock or time.perf_counter)
         if not isinstance(graph, DenseGraph | SparseGraph) or (graph.n_points > DENSE_REDUCIBLE and is_dense(graph)):
             return _polished(graph, self._search(graph, budget, rng))
         return self._solve_reduced(graph, budget, rng)
+
+    def _check_numbers(self) -> None:
+        if self.n_sweeps is not None:
+            check_whole("n_sweeps", self.n_sweeps)
+        for name in ("run_sweeps", "reheat_sweeps", "patience"):
+            check_whole(name, getattr(self, name))
+        check_whole("enumerate_up_to", self.enumerate_up_to, 0)
+        if self.enumerate_up_to > MOST_ENUMERATED:
+            raise ValueError(
+                f"enumerate_up_to={self.enumerate_up_to}: 2^{self.enumerate_up_to - 1} partitions are too many to try; "
+                f"give at most {MOST_ENUMERATED}, and for larger graphs a bound."
+            )
 
     def _solve_reduced(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator) -> Cut:
         reduction = Reduction.of(graph)
@@ -161,7 +177,7 @@ class Annealing(BaseEstimator):
     def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator, constant: float = 0.0) -> Cut:
         walk = walk_on(graph, rng)
         if budget.n_sweeps is None and budget.seconds is None:
-            low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else (50, 200)
+            low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else IMPLICIT_SWEEPS
             budget.n_sweeps = int(np.clip(DEFAULT_WORK / walk.sweep_work(), low, high))
         search = _Search(self, graph, walk, budget, rng, constant)
         try:
@@ -202,6 +218,7 @@ class _Search:
         self.stale = 0
         self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
+        self.scale, self.cold, self.melting = 0.0, 0.0, 0.0  # temperatures, found in start
 
     def start(self) -> None:
         """Find the temperatures and the first start."""
@@ -209,12 +226,35 @@ class _Search:
         top = float(norms.max()) or 1.0
         self.scale = top * float(np.sqrt(np.mean((norms / top) ** 2)))
         self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
-        values, vectors = smallest_eigenpairs(lambda x: -self.walk.product(x), len(norms), 1, self.rng, 1e-2)
-        self.melting = max(HOT * self.scale, -HOT_SPECTRAL * float(values[0]))
+        largest, side = self._largest_eigenpair(norms)
+        self.melting = max(HOT * self.scale, HOT_SPECTRAL * largest)
         initial = self.settings.initial
-        self.walk.place(sides(vectors[:, 0]) if initial is None else initial.guess(self.graph, self.rng))
+        self.walk.place(side if initial is None else initial.guess(self.graph, self.rng))
         self.walk.descend()
         self._keep(self.walk.side, self.walk.value)
+
+    def _largest_eigenpair(self, norms: Vector) -> tuple[float, Side]:
+        """Return the largest eigenvalue of W and the signs of its eigenvector; when too late, what comes near."""
+        budget = self.budget
+        deadline = float("inf")
+        if budget.seconds is not None:
+            deadline = budget.elapsed() + LANCZOS_SHARE * (budget.seconds - budget.elapsed())
+
+        def negated(x: Vector) -> Vector:
+            if budget.elapsed() > deadline:
+                raise TimeoutError
+            return -self.walk.product(x)
+
+        try:
+            values, vectors = smallest_eigenpairs(negated, len(norms), 1, self.rng, 1e-2)
+        except TimeoutError:  # no row is longer than the largest |eigenvalue|
+            return float(norms.max()), self._plain_start()
+        return -float(values[0]), sides(vectors[:, 0])
+
+    def _plain_start(self) -> Side:
+        together = np.ones(self.walk.n_points, np.int8)
+        self.walk.place(together)
+        return together if self.walk.value > 0 else self.best
 
     def step(self) -> None:
         """One cooling: the first of a run, or a reheat."""
@@ -267,6 +307,28 @@ class _Search:
             self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value + self.constant))
             if self.settings.report is not None:
                 self.settings.report(self.history[-1])
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Refuse what is no whole number from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r}: give a whole number, at least {least}.")
+
+
+@cache
+def warm_up(form: type[SignedGraph], dtype: np.dtype[Any] | None) -> None:
+    """Compile or load the kernels for graphs of a form, once, so that no time limit pays for it."""
+    rng = np.random.default_rng(0)
+    n = 30
+    first, step = np.repeat(np.arange(n), 3), np.tile([1, 2, 5], n)
+    sign = rng.choice([-1.0, 1.0], 3 * n)
+    graphs: list[SignedGraph] = [sparse_graph(n, first, (first + step) % n, unit * sign) for unit in (1.0, 1 / 3)]
+    if issubclass(form, DenseGraph):
+        W = np.triu(rng.choice([-1.0, 1.0], (n, n)), 1).astype(dtype)
+        graphs.append(DenseGraph(W + W.T))
+    for graph in graphs:
+        Annealing(n_sweeps=2, enumerate_up_to=0)._search(graph, Budget(2, None, time.perf_counter), rng)
+        Annealing(n_sweeps=2).solve(graph, rng)
 
 
 def _optimal(graph: SignedGraph, side: Side, seconds: float) -> Cut:

@@ -35,8 +35,13 @@ class UpperBound(ABC, BaseEstimator):
     """A way to bound b'Wb from above."""
 
     @abstractmethod
-    def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
-        """Return a number that no partition's b'Wb exceeds; `side` is a good partition, where that helps."""
+    def bound(
+        self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
+    ) -> float:
+        """Return a number that no partition's b'Wb exceeds.
+
+        `side` is a good partition, where that helps; after about `time_limit` seconds the best number so far will do.
+        """
 
 
 class SemidefiniteBound(UpperBound):
@@ -63,16 +68,18 @@ class SemidefiniteBound(UpperBound):
         self.max_iter = max_iter
         self.tolerance = tolerance
 
-    def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
-        """Return the bound."""
+    def bound(
+        self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
+    ) -> float:
+        """Return the bound; the time is looked at between sweeps of the mixing method."""
         graph, unit = scaled(graph)
-        return unit * self._scaled_bound(graph, rng)
+        return unit * self._scaled_bound(graph, rng, time_limit)
 
-    def _scaled_bound(self, graph: ExplicitGraph, rng: np.random.Generator) -> float:
+    def _scaled_bound(self, graph: ExplicitGraph, rng: np.random.Generator, time_limit: float | None) -> float:
         left, constant = _reduced(graph)
         if left is None:
             return constant
-        dual = mix(left, self.rank, self.max_iter, self.tolerance, rng)[1]
+        dual = mix(left, self.rank, self.max_iter, self.tolerance, rng, time_limit)[1]
         if not dual.any():
             return constant
         dual = np.maximum(dual, 1e-6 * dual.mean())

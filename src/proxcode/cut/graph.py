@@ -11,10 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import add_sparse_row, next_improving
-from proxcode.cut.result import Cut, Progress, Side
-
-__all__ = ["Cut", "DenseGraph", "Progress", "QuadraticForm", "Side", "SignedGraph", "SparseGraph", "Vector"]
+from proxcode.cut._kernels import add_sparse_row, next_improving, sweep_dense, sweep_sparse
+from proxcode.cut.result import Side
 
 Vector = NDArray[np.float64]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], Vector]
@@ -45,9 +43,12 @@ class SignedGraph(QuadraticForm):
     ----------
     nodes : list or None
         What the points are called; None where they are numbers.
+    shift : float or None
+        What makes W positive semidefinite, once it is known; see `diagonal_shift`.
     """
 
     nodes: list[Any] | None = None
+    shift: float | None = None
 
     @abstractmethod
     def absolute_degrees(self) -> Vector:
@@ -141,6 +142,9 @@ class DenseGraph(ExplicitGraph):
         field += (2.0 * side[point]) * self.weights[point]
         field[point] = own
 
+    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
+        return int(sweep_dense(self.weights, side, field, tolerance))
+
     def is_satisfied(self, side: Side) -> bool:
         for rows in row_blocks(self.n_points):
             agreeing = self.weights[rows] * side[rows, None] * side
@@ -178,6 +182,10 @@ class SparseGraph(ExplicitGraph):
         side[point] = -side[point]
         W = self.weights
         add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
+
+    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
+        W = self.weights
+        return int(sweep_sparse(W.indptr, W.indices, W.data, side, field, tolerance))
 
     def is_satisfied(self, side: Side) -> bool:
         own = np.repeat(side, np.diff(self.weights.indptr))
