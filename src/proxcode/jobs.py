@@ -314,12 +314,12 @@ def cut_graph(
     is_cut = cut.side[edges.row] != cut.side[edges.col]
     if output is not None:
         write_table(output, {"point": names, "side": cut.side})
-    bound = (float(edges.data.sum()) + cut.upper_bound / 2) / 2 if max_cut else cut.upper_bound
+    upper = (float(edges.data.sum()) + cut.upper_bound / 2) / 2 if max_cut else cut.upper_bound
     return {
         "points": len(names),
         "edges": edges.nnz,
         "value": -cut.value if max_cut else cut.value,
-        "upper bound": bound if np.isfinite(bound) else None,
+        "upper bound": upper if np.isfinite(upper) else None,
         "proved": cut.proved,
         "gap": cut.gap if np.isfinite(cut.gap) else None,
         "ended": cut.status,

@@ -340,7 +340,7 @@ def _optimal(graph: SignedGraph, side: Side, seconds: float) -> Cut:
 def _polished(graph: SignedGraph, cut: Cut) -> Cut:
     """Make sure, on the graph itself, that no flip improves; give the cut its graph, value and bound."""
     final = BitUpdate().improve(graph, cut.side, np.random.default_rng(0))
-    value = graph.value(final.side)
+    value = graph.value(final.side) if final.flips else final.value
     is_optimal = cut.status == "optimal"
     bound = value if is_optimal else checked_bound(graph, value, cut.upper_bound, is_ceiling=True)
     return Cut(final.side, value, cut.flips + final.flips, cut.sweeps, cut.history, cut.status, bound, graph)

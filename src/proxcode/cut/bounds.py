@@ -136,34 +136,33 @@ def checked_bound(graph: SignedGraph, value: float, bound: float, *, is_ceiling:
     That is the value itself where they agree, and infinity where the bound is refuted. A ceiling, which is met where no
     edge is frustrated, never agrees by rounding alone.
     """
-    rounding = sum_rounding(graph)
-    bound = attainable(graph, bound + 3.0 * rounding if is_ceiling else bound)
+    total, is_whole = float(graph.absolute_degrees().sum()), _are_whole(graph)
+    rounding = 0.0 if is_whole and total < EXACT else SUM_ROUNDING * total
+    if is_ceiling:
+        bound += 3.0 * rounding
+    if is_whole and total < WHOLE:
+        bound = _rounded_down(graph, bound)
     if bound < value - rounding:
         return float("inf")
     return value if bound <= value + rounding else bound
 
 
-def sum_rounding(graph: SignedGraph) -> float:
-    """Return what sums of the weights may lose to rounding: nothing where they are whole."""
-    total = float(graph.absolute_degrees().sum())
-    if isinstance(graph, DenseGraph | SparseGraph) and total < EXACT and _are_whole(graph):
-        return 0.0
-    return SUM_ROUNDING * total
-
-
 def attainable(graph: SignedGraph, bound: float) -> float:
     """Return the largest value up to `bound` that b'Wb can have, where the weights are whole; else the bound."""
-    if not isinstance(graph, DenseGraph | SparseGraph) or not np.isfinite(bound) or not _has_whole_weights(graph):
+    is_exact = _are_whole(graph) and float(graph.absolute_degrees().sum()) < WHOLE
+    return _rounded_down(graph, bound) if is_exact else bound
+
+
+def _rounded_down(graph: SignedGraph, bound: float) -> float:
+    if not np.isfinite(bound):
         return bound
     total = float(graph.matvec(np.ones(graph.n_points)).sum())
     return total + 4.0 * float(np.floor((bound - total) / 4.0 + ROUNDING))
 
 
-def _has_whole_weights(graph: ExplicitGraph) -> bool:
-    return _are_whole(graph) and float(graph.absolute_degrees().sum()) < WHOLE
-
-
-def _are_whole(graph: ExplicitGraph) -> bool:
+def _are_whole(graph: SignedGraph) -> bool:
+    if not isinstance(graph, DenseGraph | SparseGraph):
+        return False
     weights = graph.weights
     blocks = [weights.data] if sp.issparse(weights) else (weights[rows] for rows in row_blocks(graph.n_points))
-    return all(bool((block == np.rint(block)).all()) for block in blocks)
+    return all(bool(np.all(block == np.rint(block))) for block in blocks)
