@@ -81,6 +81,7 @@ def test_whole_weights_round_bounds_to_what_can_be_attained():
     assert attainable(graph, 2.0 - 1e-9) == 2.0
     assert attainable(graph, 1.0) == -2.0
     assert attainable(as_graph([(0, 1, 0.5)]), 5.9) == 5.9
+    assert attainable(as_graph([(0, 1, -10), (1, 2, -10), (0, 2, -10)]), 59.0) == 20.0
 
 
 def test_certify_keeps_the_better_bound_and_the_cut(rng):

@@ -97,7 +97,7 @@ def test_bounds_do_not_depend_on_the_unit(unit, rng):
         assert certify(cut, bound, random_state=0).upper_bound / unit == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize("unit", [1e-12, 1e9, 1e22, 1.0 / 3.0])
+@pytest.mark.parametrize("unit", [1e-12, 1e12, 1e22, 1.0 / 3.0])
 def test_cycles_prove_planar_glasses_in_any_unit(unit, rng):
     grid = np.arange(64).reshape(8, 8)
     first = np.concatenate([grid[:, :-1].ravel(), grid[:-1].ravel()])

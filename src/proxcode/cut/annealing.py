@@ -19,21 +19,20 @@ the whole graph. With a limit in sweeps the same seed gives the same cut; with o
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut._kernels import enumerate_sides
 from proxcode.cut.bounds import checked_bound
-from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector, sparse_graph
+from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, sides
+from proxcode.cut.limits import Budget, check_whole
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
-from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
+from proxcode.cut.walks import TABLE_SIZE, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.15, 0.3)
@@ -43,54 +42,8 @@ MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
 NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
-KERNEL_SECONDS = 0.05  # about so long no signal is heard
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
 IMPLICIT_SWEEPS = (50, 200)  # the range where weights are not stored: reading one costs more
-
-
-class Budget:
-    """Sweeps and seconds that a search may take.
-
-    Parameters
-    ----------
-    n_sweeps : int or None
-    seconds : float or None
-    clock : callable
-        Returns seconds.
-    """
-
-    def __init__(self, n_sweeps: int | None, seconds: float | None, clock: Callable[[], float]) -> None:
-        self.n_sweeps, self.seconds, self.clock = n_sweeps, seconds, clock
-        self.start = clock()
-        self.sweeps, self.per_sweep = 0, 0.0
-
-    def elapsed(self) -> float:
-        """Return the seconds since the start."""
-        return self.clock() - self.start
-
-    def left(self) -> float:
-        """Return about how many sweeps are left."""
-        by_sweeps = float("inf") if self.n_sweeps is None else self.n_sweeps - self.sweeps
-        if self.seconds is None:
-            return by_sweeps
-        return min(by_sweeps, 0.98 * (self.seconds - self.elapsed()) / max(self.per_sweep, 1e-9))
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the seconds are over."""
-        return self.seconds is not None and self.elapsed() >= 0.98 * self.seconds
-
-    def spend(self, walk: Walk, temperatures: Vector, offsets: Offsets) -> None:
-        """Let a walk anneal in pieces short enough to hear Ctrl-C and to see the clock."""
-        done = 0
-        while done < len(temperatures) and not self.is_late:
-            size = int(min(max(1.0, KERNEL_SECONDS / max(self.per_sweep, 1e-9)), len(temperatures) - done))
-            size = size if self.per_sweep else 1
-            before = self.clock()
-            walk.anneal(temperatures[done : done + size], offsets[done : done + size])
-            self.per_sweep = (self.clock() - before) / size
-            done += size
-            self.sweeps += size
 
 
 class Annealing(BaseEstimator):
@@ -307,28 +260,6 @@ class _Search:
             self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value + self.constant))
             if self.settings.report is not None:
                 self.settings.report(self.history[-1])
-
-
-def check_whole(name: str, value: object, least: int = 1) -> None:
-    """Refuse what is no whole number from `least` on."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name}={value!r}: give a whole number, at least {least}.")
-
-
-@cache
-def warm_up(form: type[SignedGraph], dtype: np.dtype[Any] | None) -> None:
-    """Compile or load the kernels for graphs of a form, once, so that no time limit pays for it."""
-    rng = np.random.default_rng(0)
-    n = 30
-    first, step = np.repeat(np.arange(n), 3), np.tile([1, 2, 5], n)
-    sign = rng.choice([-1.0, 1.0], 3 * n)
-    graphs: list[SignedGraph] = [sparse_graph(n, first, (first + step) % n, unit * sign) for unit in (1.0, 1 / 3)]
-    if issubclass(form, DenseGraph):
-        W = np.triu(rng.choice([-1.0, 1.0], (n, n)), 1).astype(dtype)
-        graphs.append(DenseGraph(W + W.T))
-    for graph in graphs:
-        Annealing(n_sweeps=2, enumerate_up_to=0)._search(graph, Budget(2, None, time.perf_counter), rng)
-        Annealing(n_sweeps=2).solve(graph, rng)
 
 
 def _optimal(graph: SignedGraph, side: Side, seconds: float) -> Cut:

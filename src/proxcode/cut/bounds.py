@@ -6,9 +6,10 @@
    mixing method;
 4. `CycleBound`: a linear program over the cycles that cannot be free of frustration, for sparse graphs.
 
-With whole weights b'Wb moves in steps of 4, and bounds are rounded down to the next value that can be attained; the
-sums are exact, and so is what they prove. With other weights a bound counts as met up to the rounding of sums, 2^-44 of
-the sum of all |w_ij|. A bound below a value that is reached is wrong, and is ignored: it proves nothing.
+With whole weights b'Wb moves in steps of 4 times their common divisor, and bounds are rounded down to the next value
+that can be attained; the sums are exact, and so is what they prove. With other weights a bound counts as met up to the
+rounding of sums, 2^-44 of the sum of all |w_ij|. A bound below a value that is reached is wrong, and is ignored: it
+proves nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -156,8 +157,15 @@ def attainable(graph: SignedGraph, bound: float) -> float:
 def _rounded_down(graph: SignedGraph, bound: float) -> float:
     if not np.isfinite(bound):
         return bound
-    total = float(graph.matvec(np.ones(graph.n_points)).sum())
-    return total + 4.0 * float(np.floor((bound - total) / 4.0 + ROUNDING))
+    total, step = float(graph.matvec(np.ones(graph.n_points)).sum()), 4.0 * _common_divisor(graph)
+    return total + step * float(np.floor((bound - total) / step + ROUNDING))
+
+
+def _common_divisor(graph: SignedGraph) -> float:
+    """Return the largest number that divides all weights, which are whole; 1 where finding it takes long."""
+    if not isinstance(graph, SparseGraph):
+        return 1.0
+    return float(np.gcd.reduce(graph.weights.data.astype(np.int64), initial=0)) or 1.0
 
 
 def _are_whole(graph: SignedGraph) -> bool:

@@ -9,19 +9,22 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.annealing import Annealing, check_whole, warm_up
+from proxcode.cut.annealing import Annealing
 from proxcode.cut.bounds import UpperBound, ceiling_bound
 from proxcode.cut.certificates import certify
-from proxcode.cut.graph import ExplicitGraph, SignedGraph
+from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
+from proxcode.cut.limits import check_whole
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.updates import BitUpdate, LocalSearch
+from proxcode.cut.walks import walk_on
 
 
 class Search(Protocol):
@@ -160,3 +163,22 @@ def _certified(cut: Cut, bound: UpperBound, rng: np.random.Generator, time_limit
         return certify(cut, bound, rng, time_limit)
     except KeyboardInterrupt:
         return replace(cut, status="interrupted")
+
+
+@cache
+def warm_up(form: type[SignedGraph], dtype: np.dtype[Any] | None) -> None:
+    """Compile or load the kernels for graphs of a form, once, so that no time limit pays for it."""
+    rng, n = np.random.default_rng(0), 30
+    first, step = np.repeat(np.arange(n), 3), np.tile([1, 2, 5], n)
+    signs = rng.choice([-1.0, 1.0], 3 * n)
+    graphs: list[SignedGraph] = [sparse_graph(n, first, (first + step) % n, unit * signs) for unit in (1.0, 1 / 3)]
+    if issubclass(form, DenseGraph):
+        W = np.triu(rng.normal(size=(n, n)), 1).astype(dtype)
+        graphs.append(DenseGraph(W + W.T))
+    for graph in graphs:
+        walk, side = walk_on(graph, rng), RandomGuess().guess(graph, rng)
+        walk.place(side)
+        walk.anneal(np.ones(1), np.zeros(1, np.int64))
+        walk.combine(side, walk.side)
+        BitUpdate().improve(graph, side, rng)
+    Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)
