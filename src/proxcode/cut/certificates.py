@@ -4,7 +4,7 @@ import numpy as np
 
 from proxcode.cut.bounds import SemidefiniteBound, UpperBound, checked_bound
 from proxcode.cut.cycles import CycleBound
-from proxcode.cut.graph import ExplicitGraph, SparseGraph
+from proxcode.cut.graph import ExplicitGraph
 from proxcode.cut.result import Cut, Side
 
 FEW_EDGES = 10  # a point, 20 neighbours on average: cycles are short, and the linear program small
@@ -17,8 +17,8 @@ class SuitableBound(UpperBound):
         self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound."""
-        n_edges = graph.weights.nnz // 2 if isinstance(graph, SparseGraph) else len(graph.edges()[2])
-        chosen = CycleBound() if n_edges <= FEW_EDGES * graph.n_points else SemidefiniteBound()
+        has_few_edges = graph.count_edges() <= FEW_EDGES * graph.n_points
+        chosen = CycleBound() if has_few_edges else SemidefiniteBound()
         return chosen.bound(graph, side, rng, time_limit)
 
 

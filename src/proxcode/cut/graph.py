@@ -97,6 +97,10 @@ class ExplicitGraph(SignedGraph):
 
     weights: Any
 
+    @abstractmethod
+    def count_edges(self) -> int:
+        """Return how many pairs i < j have a weight."""
+
     def field(self, side: Side) -> Vector:
         return self.matvec(side.astype(np.float64))
 
@@ -145,6 +149,10 @@ class DenseGraph(ExplicitGraph):
     def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
         return int(sweep_dense(self.weights, side, field, tolerance))
 
+    def count_edges(self) -> int:
+        n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_points))
+        return (n_entries - int(np.count_nonzero(self.diagonal))) // 2
+
     def is_satisfied(self, side: Side) -> bool:
         for rows in row_blocks(self.n_points):
             agreeing = self.weights[rows] * side[rows, None] * side
@@ -186,6 +194,9 @@ class SparseGraph(ExplicitGraph):
     def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
         W = self.weights
         return int(sweep_sparse(W.indptr, W.indices, W.data, side, field, tolerance))
+
+    def count_edges(self) -> int:
+        return int(self.weights.nnz) // 2
 
     def is_satisfied(self, side: Side) -> bool:
         own = np.repeat(side, np.diff(self.weights.indptr))

@@ -25,22 +25,28 @@ class Budget:
         self.n_sweeps, self.seconds, self.clock = n_sweeps, seconds, clock
         self.start = clock()
         self.sweeps, self.per_sweep = 0, 0.0
+        self.end = None if seconds is None else 0.98 * seconds
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
         return self.clock() - self.start
 
+    def keep_back(self, seconds: float) -> None:
+        """Leave some time, up to a fifth of all, for what follows the search."""
+        if self.end is not None and self.seconds is not None:
+            self.end -= min(seconds, 0.2 * self.seconds)
+
     def left(self) -> float:
         """Return about how many sweeps are left."""
         by_sweeps = float("inf") if self.n_sweeps is None else self.n_sweeps - self.sweeps
-        if self.seconds is None:
+        if self.end is None:
             return by_sweeps
-        return min(by_sweeps, 0.98 * (self.seconds - self.elapsed()) / max(self.per_sweep, 1e-9))
+        return min(by_sweeps, 0.98 * (self.end - self.elapsed()) / max(self.per_sweep, 1e-9))
 
     @property
     def is_late(self) -> bool:
         """Whether the seconds are over."""
-        return self.seconds is not None and self.elapsed() >= 0.98 * self.seconds
+        return self.end is not None and self.elapsed() >= self.end
 
     def spend(self, walk: Walk, temperatures: Vector, offsets: Offsets) -> None:
         """Let a walk anneal in pieces short enough to hear Ctrl-C and to see the clock."""
