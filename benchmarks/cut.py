@@ -39,7 +39,7 @@ def proxcode_annealing(n, edges):
 
 
 def bit_update(n, edges):
-    return _by_search(Restarts(n_starts=10**9), n, edges)
+    return _by_search(Restarts(n_starts=10**9, clock=process_time), n, edges)
 
 
 def _by_search(search, n, edges):

@@ -28,6 +28,7 @@ from proxcode import (
 )
 from proxcode._show import cell
 from proxcode.cli import main
+from proxcode.cut import SemidefiniteBound
 from proxcode.evaluation import evaluate
 
 COMMAND = Path(sys.executable).parent / "proxcode"
@@ -522,6 +523,22 @@ def test_the_value_of_a_cut_is_that_of_the_written_sides(max_cut, suffix, folder
         for bit in (dict(zip(side, bits, strict=True)) for bits in product((-1, 1), repeat=5))
     ]
     assert record["value"] == pytest.approx(min(values) if max_cut else max(values))
+    assert record["upper bound"] == pytest.approx(record["cut weight"] if max_cut else record["value"])
+
+
+def test_a_proof_is_by_the_bound_that_suits(folder, tmp_path, monkeypatch):
+    called = []
+
+    def noted(self, *arguments, bound=SemidefiniteBound.bound):
+        called.append(type(self))
+        return bound(self, *arguments)
+
+    monkeypatch.setattr(SemidefiniteBound, "bound", noted)
+    W = np.triu(np.random.default_rng(0).normal(size=(40, 40)), 1)
+    np.save(tmp_path / "dense.npy", W + W.T)
+    record = record_of("cut", tmp_path / "dense.npy", "--starts", 1, "--prove")
+    assert called  # once as JSON, once as text
+    assert record["value"] < record["upper bound"] < 2 * np.abs(W).sum()
 
 
 # info

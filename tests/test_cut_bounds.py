@@ -1,5 +1,7 @@
 """Upper bounds against exhaustive search, the views on other problems, and graphs as people have them."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +15,8 @@ from proxcode.cut import (
     DenseGraph,
     Restarts,
     SemidefiniteBound,
+    SuitableBound,
+    UpperBound,
     as_graph,
     certify,
     frustration,
@@ -77,6 +81,7 @@ def test_whole_weights_round_bounds_to_what_can_be_attained():
     assert attainable(graph, 2.0 - 1e-9) == 2.0
     assert attainable(graph, 1.0) == -2.0
     assert attainable(as_graph([(0, 1, 0.5)]), 5.9) == 5.9
+    assert attainable(as_graph([(0, 1, -10), (1, 2, -10), (0, 2, -10)]), 59.0) == 20.0
 
 
 def test_certify_keeps_the_better_bound_and_the_cut(rng):
@@ -87,14 +92,51 @@ def test_certify_keeps_the_better_bound_and_the_cut(rng):
     assert cut.value <= certified.upper_bound < cut.upper_bound
     assert 0 < certified.gap < 0.2
     assert not certified.proved
-    assert certify(certified, CycleBound(max_rounds=1)).upper_bound <= certified.upper_bound
+    assert certify(cut, CycleBound(max_rounds=1)).upper_bound > certified.upper_bound
+    assert certify(certified, CycleBound(max_rounds=1)).upper_bound == certified.upper_bound
 
 
-def test_default_bound_follows_the_number_of_edges(rng):
-    sparse = signed_cut(sp.csr_array(np.rint(random_weights(rng, 60, 0.08))), search=Restarts(n_starts=50))
-    dense = signed_cut(random_weights(rng, 60), search=Restarts(n_starts=50))
-    assert certify(sparse).upper_bound < np.inf
-    assert certify(dense).upper_bound < np.inf
+@pytest.mark.parametrize(
+    ("density", "form", "expected"),
+    [
+        (0.08, sp.csr_array, CycleBound),
+        (0.08, np.asarray, CycleBound),
+        (1.0, np.asarray, SemidefiniteBound),
+    ],
+)
+def test_default_bound_follows_the_number_of_edges(density, form, expected, rng, monkeypatch):
+    called = []
+    for kind in (CycleBound, SemidefiniteBound):
+
+        def noted(self, *arguments, bound=kind.bound):
+            called.append(type(self))
+            return bound(self, *arguments)
+
+        monkeypatch.setattr(kind, "bound", noted)
+    W = random_weights(rng, 60, density)
+    cut = signed_cut(form(W), search=Restarts(), random_state=0)
+    assert certify(cut).upper_bound < cut.upper_bound
+    assert called == [expected]
+
+
+@pytest.mark.parametrize("bound", [SemidefiniteBound(), CycleBound(), SuitableBound()], ids=repr)
+def test_bounds_keep_a_time_limit(bound, rng):
+    cut = signed_cut(random_weights(rng, 120), search=Restarts(), random_state=0)
+    start = time.perf_counter()
+    certified = certify(cut, bound, random_state=0, time_limit=0.05)
+    assert time.perf_counter() - start < 3  # CycleBound alone would take 60
+    assert cut.value < certified.upper_bound <= cut.upper_bound
+
+
+def test_ctrl_c_in_the_bound_keeps_the_cut(rng, monkeypatch):
+    class Interrupted(UpperBound):
+        def bound(self, graph, side, draws, time_limit=None):
+            raise KeyboardInterrupt
+
+    W = random_weights(rng, 30)
+    cut = signed_cut(W, search=Restarts(), bound=Interrupted(), random_state=0)
+    assert cut.status == "interrupted"
+    assert cut.value == signed_cut(W, search=Restarts(), random_state=0).value
 
 
 def test_cut_without_its_graph_is_refused():

@@ -471,7 +471,7 @@ def test_graphs_without_weights(tmp_path):
 
 def test_graphs_as_arrays(tmp_path):
     np.save(tmp_path / "g.npy", TRIANGLE + np.diag([1, 2, 3]))
-    sp.save_npz(tmp_path / "g.npz", sp.csr_array(np.triu(TRIANGLE)))
+    sp.save_npz(tmp_path / "g.npz", sp.csr_array(TRIANGLE))
     matrices = {"sparse": sp.coo_array(TRIANGLE), "dense": TRIANGLE}
     for name, matrix in matrices.items():
         for symmetry in ("general", "symmetric"):
@@ -479,6 +479,11 @@ def test_graphs_as_arrays(tmp_path):
     assert len(list(tmp_path.glob("*.mtx"))) == 4
     for name in ("g.npy", "g.npz", *(path.name for path in tmp_path.glob("*.mtx"))):
         np.testing.assert_array_equal(read_graph(tmp_path / name).weights.toarray(), TRIANGLE)
+    np.save(tmp_path / "g.npy", np.triu(TRIANGLE))
+    sp.save_npz(tmp_path / "g.npz", sp.csr_array(np.triu(TRIANGLE)))
+    for name in ("g.npy", "g.npz"):
+        with pytest.raises(ValueError, match=r"weight 1, but 0 the other way: make the matrix symmetric"):
+            read_graph(tmp_path / name)
 
 
 # Writing

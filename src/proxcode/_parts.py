@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from proxcode._files import Tensors
 from proxcode._state import State
 from proxcode.cut import (
+    AlonNaorGuess,
     Annealing,
     BitUpdate,
     LaplacianGuess,
@@ -21,7 +22,6 @@ from proxcode.cut import (
     ProjectionGuess,
     RandomGuess,
     Restarts,
-    SemidefiniteGuess,
     SignedLaplacianGuess,
     VectorUpdate,
 )
@@ -48,7 +48,7 @@ PARTS: dict[str, type[BaseEstimator]] = {
         LaplacianGuess,
         SignedLaplacianGuess,
         ProjectionGuess,
-        SemidefiniteGuess,
+        AlonNaorGuess,
         NoUpdate,
         BitUpdate,
         VectorUpdate,
@@ -58,6 +58,7 @@ PARTS: dict[str, type[BaseEstimator]] = {
         ClassifierHash,
     )
 }
+PARTS["SemidefiniteGuess"] = AlonNaorGuess  # what older files call it
 SPARSE_FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 
 

@@ -17,8 +17,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from proxcode.cut import Cut, SignedGraph
-from proxcode.cut.graph import Side
 from proxcode.cut.initial import sides
+from proxcode.cut.result import Side
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction
 from proxcode.relations import AnyUnits, Relation

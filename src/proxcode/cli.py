@@ -295,7 +295,11 @@ def _evaluation_text(record: dict[str, Any]) -> str:
 @click.argument("graph", type=FILE)
 @click.option("-o", "--output", type=FILE, help="Partition to write: .csv, .tsv, .npz or .parquet.")
 @click.option("--max-cut", is_flag=True, help="Cut as much weight as can be, instead of keeping it.")
-@click.option("--time-limit", type=click.FloatRange(0, min_open=True), help="Seconds to search; else about one.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds to search, else about one; --prove takes as long again at most.",
+)
 @click.option("--prove", is_flag=True, help="Bound what any cut could reach; on sparse graphs often a proof.")
 @click.option("--starts", type=COUNT, help="The paper's way, the best of so many starts, in place of annealing.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Same seed, same cut.")
@@ -314,7 +318,9 @@ def cut(
 ) -> None:
     """Cut a signed GRAPH in two: positive weights want to be together, negative ones apart.
 
-    GRAPH is an edge list (i, j, weight; .csv, .tsv or blanks), a .mtx, Gset or .npy file, or a scipy.sparse .npz.
+    GRAPH is an edge list (i, j, weight; .csv, .tsv or blanks), a .mtx, Gset or .npy file, or a scipy.sparse .npz. An
+    edge listed in both directions, with the same weight, counts once; listed again in the same one, it is summed.
+    The upper bound is that of the value, with --max-cut that of the cut weight.
 
     \b
     Examples:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxcode._files import kind_of, read_file
 from proxcode.code import ProximityPreservingCode
-from proxcode.cut import Annealing, CycleBound, Restarts, signed_cut
+from proxcode.cut import Annealing, Restarts, SuitableBound, signed_cut
 from proxcode.encoding import Encoded, encode_file
 from proxcode.evaluation import Evaluation, evaluate
 from proxcode.hashing import HashFunction, KernelHash, LinearHash, SVMHash
@@ -307,17 +307,19 @@ def cut_graph(
     """Cut a graph of a file; write the side of each point where asked."""
     weights, names = read_graph(path)
     search = Annealing(report=report) if n_starts is None else Restarts(n_starts=n_starts)
-    bound = CycleBound() if prove else None
+    bound = SuitableBound() if prove else None
     signed = -weights if max_cut else weights
     cut = signed_cut(signed, search=search, bound=bound, time_limit=time_limit, random_state=seed)
     edges = sp.triu(weights, k=1).tocoo()
     is_cut = cut.side[edges.row] != cut.side[edges.col]
     if output is not None:
         write_table(output, {"point": names, "side": cut.side})
+    upper = (float(edges.data.sum()) + cut.upper_bound / 2) / 2 if max_cut else cut.upper_bound
     return {
         "points": len(names),
         "edges": edges.nnz,
         "value": -cut.value if max_cut else cut.value,
+        "upper bound": upper if np.isfinite(upper) else None,
         "proved": cut.proved,
         "gap": cut.gap if np.isfinite(cut.gap) else None,
         "ended": cut.status,

@@ -34,7 +34,8 @@ from proxcode._kernels import (
     sweep_classes,
 )
 from proxcode.cut import SignedGraph
-from proxcode.cut.graph import QuadraticForm, Side, Vector
+from proxcode.cut.graph import QuadraticForm, Vector
+from proxcode.cut.result import Side
 from proxcode.hamming import GrowingCode, Words
 
 Index = NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 from proxcode.cut.annealing import Annealing
 from proxcode.cut.bounds import SemidefiniteBound, UpperBound
-from proxcode.cut.certificates import certify
+from proxcode.cut.certificates import SuitableBound, certify
 from proxcode.cut.cycles import CycleBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.initial import (
@@ -11,7 +11,6 @@ from proxcode.cut.initial import (
     LaplacianGuess,
     ProjectionGuess,
     RandomGuess,
-    SemidefiniteGuess,
     SignedLaplacianGuess,
 )
 from proxcode.cut.inputs import as_graph
@@ -42,10 +41,10 @@ __all__ = [
     "Restarts",
     "Search",
     "SemidefiniteBound",
-    "SemidefiniteGuess",
     "SignedGraph",
     "SignedLaplacianGuess",
     "SparseGraph",
+    "SuitableBound",
     "UpperBound",
     "VectorUpdate",
     "as_graph",

@@ -24,6 +24,33 @@ def add_sparse_row(indptr, indices, data, i, step, field):
         field[indices[k]] += step * data[k]
 
 
+@njit(cache=True)
+def sweep_sparse(indptr, indices, data, side, field, tolerance):
+    """Flip each point in turn with b_i s_i < -tolerance_i; returns the flips, updates `side` and `field` in place."""
+    flips = 0
+    for i in range(side.size):
+        if side[i] * field[i] < -tolerance[i]:
+            side[i] = -side[i]
+            add_sparse_row(indptr, indices, data, i, 2.0 * side[i], field)
+            flips += 1
+    return flips
+
+
+@njit(cache=True)
+def sweep_dense(weights, side, field, tolerance):
+    """`sweep_sparse` over a square array, its diagonal ignored."""
+    flips = 0
+    for i in range(side.size):
+        if side[i] * field[i] < -tolerance[i]:
+            side[i] = -side[i]
+            own, step = field[i], 2.0 * side[i]
+            for j in range(side.size):
+                field[j] += step * weights[i, j]
+            field[i] = own
+            flips += 1
+    return flips
+
+
 @njit(inline="always")  # a call would cost a quarter of the sweep
 def _flip_sparse(indptr, indices, data, i, side, stability):
     own, side_i = stability[i], side[i]  # read once: the compiler cannot know that row i leaves them alone
@@ -153,6 +180,15 @@ def keep_components(indptr, indices, data, best, other):
 
 
 @njit(cache=True, nogil=True)
+def dense_field(weights, side, field):
+    """field[i] = sum_j w_ij b_j."""
+    for i in range(side.size):
+        field[i] = 0.0
+        for j in range(side.size):
+            field[i] += weights[i, j] * side[j]
+
+
+@njit(cache=True, nogil=True)
 def enumerate_sides(weights):
     """Return the best of all partitions, the last point on the side +1; W has no diagonal, n is small.
 
@@ -161,10 +197,8 @@ def enumerate_sides(weights):
     n = weights.shape[0]
     side = np.ones(n)
     field = np.zeros(n)
-    for i in range(n):
-        for j in range(n):
-            field[i] += weights[i, j]
-    value, best = 0.0, 0.0
+    dense_field(weights, side, field)
+    value, best = (side * field).sum(), (side * field).sum()
     best_side = side.copy()
     for count in range(1, 1 << (n - 1)):
         i, bits = 0, count
@@ -173,8 +207,12 @@ def enumerate_sides(weights):
             i += 1
         value -= 4.0 * side[i] * field[i]
         side[i] = -side[i]
-        for j in range(n):
-            field[j] += 2.0 * side[i] * weights[i, j]
+        if count & 63 == 0:  # anew, before rounding errors add up
+            dense_field(weights, side, field)
+            value = (side * field).sum()
+        else:
+            for j in range(n):
+                field[j] += 2.0 * side[i] * weights[i, j]
         if value > best:
             best = value
             best_side[:] = side

@@ -2,7 +2,8 @@
 
 1. reduce the graph exactly (`Reduction`), unless it is large and dense or its edges are not listed; with at most 20
    points left, try all partitions, which proves the cut;
-2. start from the sign of the largest eigenvector of W, later from random partitions;
+2. start from the sign of the largest eigenvector of W, later from random partitions. Where time is too short for
+   Lanczos' method, start from all points together or, if that is worth less, at random;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
    local field to 0.05 times the median local field; where 0.25 lambda_max(W) is more, as on networks with hubs, a tenth
    of the sweeps falls from there first. Then flip until no flip improves;
@@ -23,67 +24,26 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut._kernels import enumerate_sides
-from proxcode.cut.bounds import attainable
+from proxcode.cut.bounds import checked_bound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, sides
+from proxcode.cut.limits import Budget, check_whole
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
-from proxcode.cut.result import PROOF_TOLERANCE, Cut, Progress, Side
+from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
-from proxcode.cut.walks import TABLE_SIZE, Offsets, Walk, is_dense, walk_on
+from proxcode.cut.walks import TABLE_SIZE, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.15, 0.3)
 MELTING_SHARE = 0.1  # of a run's first cooling
+LANCZOS_SHARE = 0.3  # of the time left, at most, for the largest eigenvector
+MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
-KERNEL_SECONDS = 0.05  # about so long no signal is heard
+NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
-
-
-class Budget:
-    """Sweeps and seconds that a search may take.
-
-    Parameters
-    ----------
-    n_sweeps : int or None
-    seconds : float or None
-    clock : callable
-        Returns seconds.
-    """
-
-    def __init__(self, n_sweeps: int | None, seconds: float | None, clock: Callable[[], float]) -> None:
-        self.n_sweeps, self.seconds, self.clock = n_sweeps, seconds, clock
-        self.start = clock()
-        self.sweeps, self.per_sweep = 0, 0.0
-
-    def elapsed(self) -> float:
-        """Return the seconds since the start."""
-        return self.clock() - self.start
-
-    def left(self) -> float:
-        """Return about how many sweeps are left."""
-        by_sweeps = float("inf") if self.n_sweeps is None else self.n_sweeps - self.sweeps
-        if self.seconds is None:
-            return by_sweeps
-        return min(by_sweeps, 0.98 * (self.seconds - self.elapsed()) / max(self.per_sweep, 1e-9))
-
-    @property
-    def is_late(self) -> bool:
-        """Whether the seconds are over."""
-        return self.seconds is not None and self.elapsed() >= 0.98 * self.seconds
-
-    def spend(self, walk: Walk, temperatures: Vector, offsets: Offsets) -> None:
-        """Let a walk anneal in pieces short enough to hear Ctrl-C and to see the clock."""
-        done = 0
-        while done < len(temperatures) and not self.is_late:
-            size = int(min(max(1.0, KERNEL_SECONDS / max(self.per_sweep, 1e-9)), len(temperatures) - done))
-            size = size if self.per_sweep else 1
-            before = self.clock()
-            walk.anneal(temperatures[done : done + size], offsets[done : done + size])
-            self.per_sweep = (self.clock() - before) / size
-            done += size
-            self.sweeps += size
+IMPLICIT_SWEEPS = (50, 200)  # the range where weights are not stored: reading one costs more
 
 
 class Annealing(BaseEstimator):
@@ -102,7 +62,7 @@ class Annealing(BaseEstimator):
     initial : InitialGuess, default=None
         Start of the first run; None is the sign of the largest eigenvector of W.
     enumerate_up_to : int, default=20
-        Graphs with so few points left after the reduction are solved by trying all partitions.
+        Graphs with so few points left after the reduction are solved by trying all partitions; at most 28.
     clock : callable, default=None
         What time limits are measured by; None is `time.perf_counter`, `time.process_time` counts processor time.
     report : callable, default=None
@@ -140,13 +100,23 @@ class Annealing(BaseEstimator):
 
     def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found within `time_limit` seconds, or within the sweeps."""
-        for name in ("n_sweeps", "run_sweeps", "reheat_sweeps", "patience"):
-            if getattr(self, name) is not None and getattr(self, name) < 1:
-                raise ValueError(f"{name}={getattr(self, name)}: annealing needs at least 1.")
+        self._check_numbers()
         budget = Budget(self.n_sweeps, time_limit, self.clock or time.perf_counter)
         if not isinstance(graph, DenseGraph | SparseGraph) or (graph.n_points > DENSE_REDUCIBLE and is_dense(graph)):
             return _polished(graph, self._search(graph, budget, rng))
         return self._solve_reduced(graph, budget, rng)
+
+    def _check_numbers(self) -> None:
+        if self.n_sweeps is not None:
+            check_whole("n_sweeps", self.n_sweeps)
+        for name in ("run_sweeps", "reheat_sweeps", "patience"):
+            check_whole(name, getattr(self, name))
+        check_whole("enumerate_up_to", self.enumerate_up_to, 0)
+        if self.enumerate_up_to > MOST_ENUMERATED:
+            raise ValueError(
+                f"enumerate_up_to={self.enumerate_up_to}: 2^{self.enumerate_up_to - 1} partitions are too many to try; "
+                f"give at most {MOST_ENUMERATED}, and for larger graphs a bound."
+            )
 
     def _solve_reduced(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator) -> Cut:
         reduction = Reduction.of(graph)
@@ -158,13 +128,15 @@ class Annealing(BaseEstimator):
         return _polished(graph, replace(found, side=reduction.restore(found.side)))
 
     def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator, constant: float = 0.0) -> Cut:
+        before = budget.elapsed()
         walk = walk_on(graph, rng)
+        budget.keep_back(2.0 * (budget.elapsed() - before))  # the end reads the weights about twice as often
         if budget.n_sweeps is None and budget.seconds is None:
-            low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else (50, 200)
+            low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else IMPLICIT_SWEEPS
             budget.n_sweeps = int(np.clip(DEFAULT_WORK / walk.sweep_work(), low, high))
-        search = _Search(self, walk, budget, rng, constant)
+        search = _Search(self, graph, walk, budget, rng, constant)
         try:
-            search.start(graph)
+            search.start()
             while not budget.is_late and budget.left() >= 1 and not search.is_optimal:
                 search.step()
             status = "finished" if budget.sweeps == budget.n_sweeps else "time limit"
@@ -183,9 +155,16 @@ class _Search:
     """
 
     def __init__(
-        self, settings: Annealing, walk: Walk, budget: Budget, rng: np.random.Generator, constant: float
+        self,
+        settings: Annealing,
+        graph: SignedGraph,
+        walk: Walk,
+        budget: Budget,
+        rng: np.random.Generator,
+        constant: float,
     ) -> None:
-        self.constant = constant
+        self.graph, self.constant = graph, constant
+        self.is_optimal = False  # whether no edge is frustrated
         self.settings, self.walk, self.budget, self.rng = settings, walk, budget, rng
         self.best: Side = (2 * rng.integers(0, 2, walk.n_points) - 1).astype(np.int8)
         self.best_value = -np.inf
@@ -194,24 +173,43 @@ class _Search:
         self.stale = 0
         self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
+        self.scale, self.cold, self.melting = 0.0, 0.0, 0.0  # temperatures, found in start
 
-    @property
-    def is_optimal(self) -> bool:
-        """Whether no edge is frustrated."""
-        return self.best_value >= self.walk.ceiling * (1.0 - PROOF_TOLERANCE)
-
-    def start(self, graph: SignedGraph) -> None:
+    def start(self) -> None:
         """Find the temperatures and the first start."""
         norms = self.walk.row_norms(self.rng)
         top = float(norms.max()) or 1.0
         self.scale = top * float(np.sqrt(np.mean((norms / top) ** 2)))
         self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
-        values, vectors = smallest_eigenpairs(lambda x: -self.walk.product(x), len(norms), 1, self.rng, 1e-2)
-        self.melting = max(HOT * self.scale, -HOT_SPECTRAL * float(values[0]))
+        largest, side = self._largest_eigenpair(norms)
+        self.melting = max(HOT * self.scale, HOT_SPECTRAL * largest)
         initial = self.settings.initial
-        self.walk.place(sides(vectors[:, 0]) if initial is None else initial.guess(graph, self.rng))
+        self.walk.place(side if initial is None else initial.guess(self.graph, self.rng))
         self.walk.descend()
         self._keep(self.walk.side, self.walk.value)
+
+    def _largest_eigenpair(self, norms: Vector) -> tuple[float, Side]:
+        """Return the largest eigenvalue of W and the signs of its eigenvector; when too late, what comes near."""
+        budget = self.budget
+        deadline = float("inf")
+        if budget.seconds is not None:
+            deadline = budget.elapsed() + LANCZOS_SHARE * (budget.seconds - budget.elapsed())
+
+        def negated(x: Vector) -> Vector:
+            if budget.elapsed() > deadline:
+                raise TimeoutError
+            return -self.walk.product(x)
+
+        try:
+            values, vectors = smallest_eigenpairs(negated, len(norms), 1, self.rng, 1e-2)
+        except TimeoutError:  # no row is longer than the largest |eigenvalue|
+            return float(norms.max()), self._plain_start()
+        return -float(values[0]), sides(vectors[:, 0])
+
+    def _plain_start(self) -> Side:
+        together = np.ones(self.walk.n_points, np.int8)
+        self.walk.place(together)
+        return together if self.walk.value > 0 else self.best
 
     def step(self) -> None:
         """One cooling: the first of a run, or a reheat."""
@@ -260,6 +258,7 @@ class _Search:
     def _keep(self, side: Side, value: float) -> None:
         if value > self.best_value:
             self.best, self.best_value = side, value
+            self.is_optimal = value >= (1.0 - NEARLY) * self.walk.ceiling and self.graph.is_satisfied(side)
             self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value + self.constant))
             if self.settings.report is not None:
                 self.settings.report(self.history[-1])
@@ -274,6 +273,7 @@ def _optimal(graph: SignedGraph, side: Side, seconds: float) -> Cut:
 def _polished(graph: SignedGraph, cut: Cut) -> Cut:
     """Make sure, on the graph itself, that no flip improves; give the cut its graph, value and bound."""
     final = BitUpdate().improve(graph, cut.side, np.random.default_rng(0))
-    value = graph.value(final.side)
-    bound = max(attainable(graph, cut.upper_bound), value)
+    value = graph.value(final.side) if final.flips else final.value
+    is_optimal = cut.status == "optimal"
+    bound = value if is_optimal else checked_bound(graph, value, cut.upper_bound, is_ceiling=True)
     return Cut(final.side, value, cut.flips + final.flips, cut.sweeps, cut.history, cut.status, bound, graph)

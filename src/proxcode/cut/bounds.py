@@ -6,7 +6,10 @@
    mixing method;
 4. `CycleBound`: a linear program over the cycles that cannot be free of frustration, for sparse graphs.
 
-With whole weights b'Wb moves in steps of 4, and bounds are rounded down to the next value that can be attained.
+With whole weights b'Wb moves in steps of 4 times their common divisor, and bounds are rounded down to the next value
+that can be attained; the sums are exact, and so is what they prove. With other weights a bound counts as met up to the
+rounding of sums, 2^-44 of the sum of all |w_ij|. A bound below a value that is reached is wrong, and is ignored: it
+proves nothing.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +19,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
+from proxcode.cut.graph import SUM_ROUNDING, DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
 from proxcode.cut.mixing import mix
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Side
@@ -24,7 +27,8 @@ from proxcode.cut.spectral import smallest_eigenpairs
 
 FULL_SPECTRUM = 1500  # points up to which all eigenvalues are computed
 LANCZOS_TOLERANCE = 1e-5  # the largest eigenvalues crowd together; what is left of the residual is added to the bound
-WHOLE = 2.0**50  # sums of whole weights are exact below
+WHOLE, EXACT = 2.0**50, 2.0**53  # sums of whole weights below are exact: with room for fractions, and without
+SQUARED, LEAST_EXPONENT = (1e-100, 1e100), -1000  # weights between need no scaling; 2^-1000 has an inverse
 ROUNDING = 1e-6  # of a step: a bound this little below an attainable value counts as that value
 
 
@@ -32,8 +36,13 @@ class UpperBound(ABC, BaseEstimator):
     """A way to bound b'Wb from above."""
 
     @abstractmethod
-    def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
-        """Return a number that no partition's b'Wb exceeds; `side` is a good partition, where that helps."""
+    def bound(
+        self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
+    ) -> float:
+        """Return a number that no partition's b'Wb exceeds.
+
+        `side` is a good partition, where that helps; after about `time_limit` seconds the best number so far will do.
+        """
 
 
 class SemidefiniteBound(UpperBound):
@@ -60,12 +69,18 @@ class SemidefiniteBound(UpperBound):
         self.max_iter = max_iter
         self.tolerance = tolerance
 
-    def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
-        """Return the bound."""
+    def bound(
+        self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
+    ) -> float:
+        """Return the bound; the time is looked at between sweeps of the mixing method."""
+        graph, unit = scaled(graph)
+        return unit * self._scaled_bound(graph, rng, time_limit)
+
+    def _scaled_bound(self, graph: ExplicitGraph, rng: np.random.Generator, time_limit: float | None) -> float:
         left, constant = _reduced(graph)
         if left is None:
             return constant
-        dual = mix(left, self.rank, self.max_iter, self.tolerance, rng)[1]
+        dual = mix(left, self.rank, self.max_iter, self.tolerance, rng, time_limit)[1]
         if not dual.any():
             return constant
         dual = np.maximum(dual, 1e-6 * dual.mean())
@@ -98,16 +113,64 @@ def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Gener
     return residual + 1e-6 - float(values[0])
 
 
-def attainable(graph: SignedGraph, bound: float) -> float:
-    """Return the largest value up to `bound` that b'Wb can have, where the weights are whole; else the bound."""
-    if not isinstance(graph, DenseGraph | SparseGraph) or not np.isfinite(bound) or not _has_whole_weights(graph):
-        return bound
-    total = float(graph.matvec(np.ones(graph.n_points)).sum())
-    return total + 4.0 * float(np.floor((bound - total) / 4.0 + ROUNDING))
-
-
-def _has_whole_weights(graph: ExplicitGraph) -> bool:
+def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
+    """Return a graph whose weights can be squared, and the power of two that they were divided by."""
     weights = graph.weights
     blocks = [weights.data] if sp.issparse(weights) else (weights[rows] for rows in row_blocks(graph.n_points))
-    whole = all(bool((block == np.rint(block)).all()) for block in blocks)
-    return whole and float(graph.absolute_degrees().sum()) < WHOLE
+    largest = max(float(np.abs(block).max(initial=0.0)) for block in blocks)
+    if largest == 0.0 or SQUARED[0] < largest < SQUARED[1]:
+        return graph, 1.0
+    unit = float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), LEAST_EXPONENT)))
+    return type(graph)(weights / unit), unit  # type: ignore[call-arg]
+
+
+def ceiling_bound(graph: ExplicitGraph, side: Side, value: float) -> float:
+    """Return the bound sum_ij |w_ij|, as it stands beside a partition and its value."""
+    if graph.is_satisfied(side):
+        return value
+    return checked_bound(graph, value, float(graph.absolute_degrees().sum()), is_ceiling=True)
+
+
+def checked_bound(graph: SignedGraph, value: float, bound: float, *, is_ceiling: bool = False) -> float:
+    """Return a bound as it stands beside a value that is reached.
+
+    That is the value itself where they agree, and infinity where the bound is refuted. A ceiling, which is met where no
+    edge is frustrated, never agrees by rounding alone.
+    """
+    total, is_whole = float(graph.absolute_degrees().sum()), _are_whole(graph)
+    rounding = 0.0 if is_whole and total < EXACT else SUM_ROUNDING * total
+    if is_ceiling:
+        bound += 3.0 * rounding
+    if is_whole and total < WHOLE:
+        bound = _rounded_down(graph, bound)
+    if bound < value - rounding:
+        return float("inf")
+    return value if bound <= value + rounding else bound
+
+
+def attainable(graph: SignedGraph, bound: float) -> float:
+    """Return the largest value up to `bound` that b'Wb can have, where the weights are whole; else the bound."""
+    is_exact = _are_whole(graph) and float(graph.absolute_degrees().sum()) < WHOLE
+    return _rounded_down(graph, bound) if is_exact else bound
+
+
+def _rounded_down(graph: SignedGraph, bound: float) -> float:
+    if not np.isfinite(bound):
+        return bound
+    total, step = float(graph.matvec(np.ones(graph.n_points)).sum()), 4.0 * _common_divisor(graph)
+    return total + step * float(np.floor((bound - total) / step + ROUNDING))
+
+
+def _common_divisor(graph: SignedGraph) -> float:
+    """Return the largest number that divides all weights, which are whole; 1 where finding it takes long."""
+    if not isinstance(graph, SparseGraph):
+        return 1.0
+    return float(np.gcd.reduce(graph.weights.data.astype(np.int64), initial=0)) or 1.0
+
+
+def _are_whole(graph: SignedGraph) -> bool:
+    if not isinstance(graph, DenseGraph | SparseGraph):
+        return False
+    weights = graph.weights
+    blocks = [weights.data] if sp.issparse(weights) else (weights[rows] for rows in row_blocks(graph.n_points))
+    return all(bool(np.all(block == np.rint(block))) for block in blocks)

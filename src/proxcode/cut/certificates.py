@@ -2,13 +2,29 @@
 
 import numpy as np
 
-from proxcode.cut.bounds import SemidefiniteBound, UpperBound, attainable
+from proxcode.cut.bounds import SemidefiniteBound, UpperBound, checked_bound
 from proxcode.cut.cycles import CycleBound
-from proxcode.cut.graph import ExplicitGraph, SparseGraph
-from proxcode.cut.result import Cut
+from proxcode.cut.graph import ExplicitGraph
+from proxcode.cut.result import Cut, Side
+
+FEW_EDGES = 10  # a point, 20 neighbours on average: cycles are short, and the linear program small
 
 
-def certify(cut: Cut, bound: UpperBound | None = None, random_state: object = None) -> Cut:
+class SuitableBound(UpperBound):
+    """`CycleBound()` where points have 20 edges or less on average, else `SemidefiniteBound()`."""
+
+    def bound(
+        self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
+    ) -> float:
+        """Return the bound."""
+        has_few_edges = graph.count_edges() <= FEW_EDGES * graph.n_points
+        chosen = CycleBound() if has_few_edges else SemidefiniteBound()
+        return chosen.bound(graph, side, rng, time_limit)
+
+
+def certify(
+    cut: Cut, bound: UpperBound | None = None, random_state: object = None, time_limit: float | None = None
+) -> Cut:
     """Return a cut with an upper bound, and with it `gap` and `proved`.
 
     Parameters
@@ -16,8 +32,11 @@ def certify(cut: Cut, bound: UpperBound | None = None, random_state: object = No
     cut : Cut
         Of `signed_cut` on explicit weights.
     bound : UpperBound, default=None
-        None is `CycleBound()` where points have 20 edges or less on average, else `SemidefiniteBound()`.
+        None is `SuitableBound()`.
     random_state : int, Generator or None
+    time_limit : float, default=None
+        Seconds, about: the bound looks at the time between its steps, and returns what it has. None leaves it to the
+        bound's own settings.
 
     Examples
     --------
@@ -35,8 +54,6 @@ def certify(cut: Cut, bound: UpperBound | None = None, random_state: object = No
         )
     if cut.proved:
         return cut
-    if bound is None:
-        n_edges = len(graph.edges()[2]) if isinstance(graph, SparseGraph) else graph.n_points**2
-        bound = CycleBound() if n_edges <= 10 * graph.n_points else SemidefiniteBound()
-    found = bound.bound(graph, cut.side, np.random.default_rng(random_state))  # type: ignore[arg-type]
-    return cut.bounded(max(attainable(graph, found), cut.value))
+    rng = np.random.default_rng(random_state)  # type: ignore[arg-type]
+    found = (bound or SuitableBound()).bound(graph, cut.side, rng, time_limit)
+    return cut.bounded(checked_bound(graph, cut.value, found))

@@ -25,47 +25,50 @@ from scipy.optimize import linprog
 from scipy.sparse.csgraph import dijkstra
 
 from proxcode.cut.bounds import UpperBound, attainable
-from proxcode.cut.graph import ExplicitGraph, Vector
+from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, Vector
 from proxcode.cut.reduction import Reduction
 from proxcode.cut.result import Side
 
 SHORTEST = 1e-7  # added to every length, so that of equal cycles the one with fewer edges is found
-SOURCES_TOGETHER = 64
+SOURCES_TOGETHER, DISTANCES = 64, 1 << 21  # paths from so many points at once, fewer where they reach more
 Index = NDArray[np.int64]
 
 
 class CycleBound(UpperBound):
     """A linear program over negative cycles, found as they are violated, on the reduced graph.
 
-    Proved whenever it ends: each round's bound is that of a dual solution, rounding errors apart (1e-9 of the sum of
-    the weights is added). Meant for graphs with some ten thousands of edges after the reduction.
+    Proved whenever it ends: each round's bound is that of a dual solution; 2^-45 of the sum of all |w_ij| is added for
+    rounding errors. Meant for graphs with some ten thousands of edges after the reduction.
 
     Parameters
     ----------
     max_rounds : int, default=100
     time_limit : float, default=60.0
-        Seconds after which no further round begins.
+        Seconds after which the best bound so far is returned; the linear program gets what is left of them.
     """
 
     def __init__(self, max_rounds: int = 100, time_limit: float = 60.0) -> None:
         self.max_rounds = max_rounds
         self.time_limit = time_limit
 
-    def bound(self, graph: ExplicitGraph, side: Side, rng: np.random.Generator) -> float:
-        """Return the bound."""
-        deadline = time.perf_counter() + self.time_limit
+    def bound(
+        self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
+    ) -> float:
+        """Return the bound; the time is looked at between paths from some dozens of points."""
+        seconds = self.time_limit if time_limit is None else min(time_limit, self.time_limit)
+        deadline = time.perf_counter() + seconds
         reduction = Reduction.of(graph)
         constant = reduction.constant(graph)
         if reduction.graph is None:
             return constant
         program = _CycleProgram(reduction, side)
         value, total = graph.value(side), 2.0 * program.cost.sum() + constant
-        bound = total
+        margin = 0.5 * SUM_ROUNDING * float(graph.absolute_degrees().sum())
+        bound = total + margin
         for _ in range(self.max_rounds):
-            if not program.add_violated() or time.perf_counter() > deadline:
+            if not program.add_violated(deadline) or (left := deadline - time.perf_counter()) <= 0:
                 break
-            margin = 1e-9 * program.cost.sum()
-            bound = min(bound, total - 4.0 * program.solve() + margin)
+            bound = min(bound, total - 4.0 * program.solve(left) + margin)
             if attainable(graph, bound) <= value:
                 break
         return bound
@@ -78,6 +81,7 @@ class _CycleProgram:
         first, second, weight = reduction.graph.edges()  # type: ignore[union-attr]
         chosen = side[reduction.points]
         self.cost: Vector = np.abs(weight)
+        self.unit = float(self.cost.max(initial=0.0)) or 1.0  # the solver's tolerances are absolute
         self.first, self.second = first, second
         self.negative = np.flatnonzero(weight * chosen[first] * chosen[second] < 0)
         self.n_points = len(reduction.points)
@@ -99,16 +103,22 @@ class _CycleProgram:
             (np.zeros(self.edge_of.nnz), self.edge_of.indices, self.edge_of.indptr), shape=self.edge_of.shape
         )
 
-    def add_violated(self) -> int:
-        """Find negative cycles shorter than 1, one or more for each negative edge; return how many are new."""
+    def add_violated(self, deadline: float) -> int:
+        """Find negative cycles shorter than 1, one or more for each negative edge; return how many are new.
+
+        Ends early after the deadline.
+        """
         self.copies.data = self.length[self.edge_of.data - 1] + SHORTEST
         before = len(self.cycles)
         by_source: dict[int, list[int]] = {}
         for negative in self.negative.tolist():
             by_source.setdefault(int(self.first[negative]), []).append(negative)
         sources = list(by_source)
-        for start in range(0, len(sources), SOURCES_TOGETHER):
-            chunk = sources[start : start + SOURCES_TOGETHER]
+        together = int(np.clip(DISTANCES // (2 * self.n_points), 1, SOURCES_TOGETHER))
+        for start in range(0, len(sources), together):
+            if time.perf_counter() > deadline:
+                break
+            chunk = sources[start : start + together]
             distance, previous = dijkstra(self.copies, indices=chunk, return_predecessors=True, limit=1.0)
             for row, source in enumerate(chunk):
                 for edge in by_source[source]:
@@ -134,16 +144,18 @@ class _CycleProgram:
         lower, upper = self.edge_of.indptr[u : u + 2]
         return int(self.edge_of.data[lower + np.searchsorted(self.edge_of.indices[lower:upper], v)]) - 1
 
-    def solve(self) -> float:
-        """Solve for the cycles known so far; returns a proved lower bound of the frustrated weight."""
+    def solve(self, seconds: float) -> float:
+        """Solve for the cycles known so far; returns a proved lower bound of the frustrated weight, 0 when too late."""
         counts = [len(cycle) for cycle in self.cycles]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         covers = sp.csr_array(
             (np.ones(indptr[-1]), np.concatenate(self.cycles), indptr), shape=(len(counts), len(self.cost))
         )
-        solution = linprog(self.cost, A_ub=-covers, b_ub=-np.ones(len(counts)), bounds=(0, 1), method="highs")
-        if solution.x is None:
+        cost, ones = self.cost / self.unit, np.ones(len(counts))
+        options = {"time_limit": seconds}
+        solution = linprog(cost, A_ub=-covers, b_ub=-ones, bounds=(0, 1), method="highs", options=options)
+        if solution.x is None or solution.ineqlin.marginals is None:
             return 0.0
         self.length = np.clip(solution.x, 0.0, 1.0)
-        dual = np.maximum(-solution.ineqlin.marginals, 0.0)
+        dual = self.unit * np.maximum(-solution.ineqlin.marginals, 0.0)
         return float(dual.sum() + np.minimum(0.0, self.cost - covers.T @ dual).sum())

@@ -11,15 +11,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import add_sparse_row, next_improving
-from proxcode.cut.result import Cut, Progress, Side
-
-__all__ = ["Cut", "DenseGraph", "Progress", "QuadraticForm", "Side", "SignedGraph", "SparseGraph", "Vector"]
+from proxcode.cut._kernels import add_sparse_row, next_improving, sweep_dense, sweep_sparse
+from proxcode.cut.result import Side
 
 Vector = NDArray[np.float64]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], Vector]
 
 BLOCK = 1 << 22  # entries of a large array that are looked at together
+SUM_ROUNDING = 2.0**-44  # of the sum of all |w_ij|: what adding up weights may lose, 256 units in the last place
 
 
 class QuadraticForm(ABC):
@@ -38,7 +37,18 @@ class QuadraticForm(ABC):
 
 
 class SignedGraph(QuadraticForm):
-    """Symmetric weights W between `n_points` points; positive attracts, negative repels."""
+    """Symmetric weights W between `n_points` points; positive attracts, negative repels.
+
+    Attributes
+    ----------
+    nodes : list or None
+        What the points are called; None where they are numbers.
+    shift : float or None
+        What makes W positive semidefinite, once it is known; see `diagonal_shift`.
+    """
+
+    nodes: list[Any] | None = None
+    shift: float | None = None
 
     @abstractmethod
     def absolute_degrees(self) -> Vector:
@@ -73,6 +83,10 @@ class SignedGraph(QuadraticForm):
             point = self.next_improving(side, field, tolerance, point + 1)
         return flips
 
+    def is_satisfied(self, side: Side) -> bool:
+        """Whether no edge is frustrated; where weights are not stored, up to the rounding of their sum."""
+        return self.value(side) >= (1.0 - SUM_ROUNDING) * float(self.absolute_degrees().sum())
+
     def edges(self) -> Edges:
         """Return the edges i < j as three arrays: i, j and w_ij."""
         raise ValueError(f"{type(self).__name__} has no list of edges: its weights are not stored.")
@@ -82,6 +96,10 @@ class ExplicitGraph(SignedGraph):
     """A graph whose weights are stored: the field is s itself."""
 
     weights: Any
+
+    @abstractmethod
+    def count_edges(self) -> int:
+        """Return how many pairs i < j have a weight."""
 
     def field(self, side: Side) -> Vector:
         return self.matvec(side.astype(np.float64))
@@ -96,12 +114,16 @@ class ExplicitGraph(SignedGraph):
 class DenseGraph(ExplicitGraph):
     """Weights as a square array of float64 or float32, used as it is; other numbers become float64.
 
+    Rows are read, so that a Fortran-ordered array is used as its transpose: W is symmetric.
+
     A small array with a diagonal is copied without it; with a large one it is taken off every product.
     """
 
     def __init__(self, W: NDArray[Any]) -> None:
         W = np.asarray(W)
         self.weights: NDArray[Any] = W if W.dtype in (np.float64, np.float32) else W.astype(np.float64)
+        if not self.weights.flags.c_contiguous:
+            self.weights = np.ascontiguousarray(self.weights.T)
         if self.weights.size <= BLOCK and self.weights.diagonal().any():
             self.weights = self.weights.copy()
             np.fill_diagonal(self.weights, 0.0)
@@ -123,6 +145,21 @@ class DenseGraph(ExplicitGraph):
         own = field[point]
         field += (2.0 * side[point]) * self.weights[point]
         field[point] = own
+
+    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
+        return int(sweep_dense(self.weights, side, field, tolerance))
+
+    def count_edges(self) -> int:
+        n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_points))
+        return (n_entries - int(np.count_nonzero(self.diagonal))) // 2
+
+    def is_satisfied(self, side: Side) -> bool:
+        for rows in row_blocks(self.n_points):
+            agreeing = self.weights[rows] * side[rows, None] * side
+            agreeing[np.arange(len(agreeing)), np.arange(rows.start, rows.stop)] = 0
+            if (agreeing < 0).any():
+                return False
+        return True
 
     def edges(self) -> Edges:
         found = [np.nonzero(np.triu(self.weights[rows], rows.start + 1)) for rows in row_blocks(self.n_points)]
@@ -153,6 +190,17 @@ class SparseGraph(ExplicitGraph):
         side[point] = -side[point]
         W = self.weights
         add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
+
+    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
+        W = self.weights
+        return int(sweep_sparse(W.indptr, W.indices, W.data, side, field, tolerance))
+
+    def count_edges(self) -> int:
+        return int(self.weights.nnz) // 2
+
+    def is_satisfied(self, side: Side) -> bool:
+        own = np.repeat(side, np.diff(self.weights.indptr))
+        return bool((self.weights.data * own * side[self.weights.indices] >= 0).all())
 
     def edges(self) -> Edges:
         upper = sp.triu(self.weights, 1).tocoo()

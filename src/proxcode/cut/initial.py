@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import ExplicitGraph, Side, SignedGraph
-from proxcode.cut.mixing import mixed_vectors, shifted_vectors
+from proxcode.cut.graph import ExplicitGraph, SignedGraph
+from proxcode.cut.mixing import mix, shifted_vectors
+from proxcode.cut.result import Side
 from proxcode.cut.spectral import smallest_eigenpairs, smallest_laplacian_eigenvectors
 
 
@@ -68,7 +69,7 @@ class ProjectionGuess(InitialGuess):
         return sides(vectors @ rng.standard_normal(vectors.shape[1]))
 
 
-class SemidefiniteGuess(InitialGuess):
+class AlonNaorGuess(InitialGuess):
     """The semidefinite relaxation of Alon and Naor, solved at low rank and rounded by random hyperplanes.
 
     Each point has a unit vector v_i in r dimensions; sum_ij w_ij v_i'v_j is raised point after point by the mixing
@@ -99,10 +100,7 @@ class SemidefiniteGuess(InitialGuess):
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
         """Return the best of the rounded partitions."""
-        climb = mixed_vectors if isinstance(graph, ExplicitGraph) else shifted_vectors
-        vectors = climb(graph, self.rank, self.max_iter, self.tolerance, rng)
+        effort = self.rank, self.max_iter, self.tolerance, rng
+        vectors = mix(graph, *effort)[0] if isinstance(graph, ExplicitGraph) else shifted_vectors(graph, *effort)
         candidates = [sides(vectors @ rng.standard_normal(vectors.shape[1])) for _ in range(self.n_roundings)]
         return max(candidates, key=graph.value)
-
-
-AlonNaorGuess = SemidefiniteGuess

@@ -1,10 +1,13 @@
 """Graphs as people have them: matrices, networkx graphs, lists of edges.
 
 1. what has nodes and edges is read as a networkx graph,
-2. an m x 3 array, or a list of tuples, is a list of edges (i, j, weight), points counted from 0,
+2. a list of tuples (i, j) or (i, j, weight), or m x 3 numbers with m other than 3, is a list of edges, points counted
+   from 0,
 3. everything else must be a symmetric matrix.
 """
 
+import reprlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,9 @@ from numpy.typing import NDArray
 from proxcode.cut.graph import DenseGraph, Edges, SignedGraph, SparseGraph, row_blocks, sparse_graph
 
 LARGEST = float(np.finfo(np.float64).max) / 8  # b'Wb and its changes stay finite below
+SMALLEST = 16 * float(np.finfo(np.float64).tiny)  # and keep their digits above
+ASYMMETRY = {np.dtype(np.float32): 1e-5}  # of an entry; for all others:
+DEFAULT_ASYMMETRY = 1e-10
 
 
 def as_graph(W: Any) -> SignedGraph:
@@ -23,9 +29,11 @@ def as_graph(W: Any) -> SignedGraph:
     ----------
     W : array, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
         A symmetric matrix of shape (n, n), its diagonal ignored; a networkx graph, whose edges have a number `weight`
-        or `sign` (1 where they have neither) and whose points are numbered in the order of `list(G)`; or edges as an
-        array of shape (m, 3) or a list of tuples (i, j, weight). Edges given several times, or in both directions, are
-        summed. An array of shape (3, 3) is a matrix: give three edges as a list of tuples.
+        or `sign`, 1 where they have neither and sign |weight| where they have both, and whose points are numbered in
+        the order of `list(G)`; or edges as a list of tuples (i, j, weight) or (i, j), of weight 1, or as numbers of
+        shape (m, 3). Edges given several times, or in both directions, are summed (files of
+        edges that the command line reads count both directions once). Numbers of shape (3, 3) are a
+        matrix: give three edges as a list of tuples.
 
     Examples
     --------
@@ -35,46 +43,84 @@ def as_graph(W: Any) -> SignedGraph:
     """
     if isinstance(W, SignedGraph):
         return W
-    if _is_edge_list(W) or _is_networkx(W):
-        return sparse_graph(*_checked_edges(W))
-    W = W if sp.issparse(W) else np.asarray(W)
-    if W.ndim != 2 or W.shape[0] != W.shape[1]:
-        raise ValueError(f"W must be a square matrix of weights or an m x 3 list of edges; got shape {W.shape}.")
-    if W.shape[0] == 0:
-        raise ValueError("W has no points: give at least one.")
-    _check_real(W)
-    graph = SparseGraph(_checked_sparse(W)) if sp.issparse(W) else DenseGraph(_checked_dense(W))
-    _check_sum(graph)
+    W = _as_known_form(W)
+    graph = sparse_graph(*_checked_edges(W)) if has_edges(W) else _matrix_graph(W)
+    graph.nodes = list(W.nodes) if _is_networkx(W) else None
+    check_sum(graph)
     return graph
 
 
 def sign_graph(G: Any) -> SparseGraph:
     """Return the graph of the signs alone: +1 and -1 summed over parallel edges, then their sign; ties drop out."""
-    if _is_edge_list(G) or _is_networkx(G):
-        n, first, second, weight = _checked_edges(G)
+    if has_edges(G):
+        n, first, second, weight = _checked_edges(G, _sign_of)
         summed = sparse_graph(n, first, second, np.sign(weight))
     else:
         graph = as_graph(G)
         summed = sparse_graph(graph.n_points, *graph.edges())
     summed.weights.data = np.sign(summed.weights.data)
+    summed.nodes = list(G.nodes) if _is_networkx(G) else None
     return summed
+
+
+def has_edges(W: Any) -> bool:
+    """Whether a graph is given by its edges, instead of by a matrix."""
+    if isinstance(W, SignedGraph):
+        return False
+    W = _as_known_form(W)
+    if isinstance(W, np.ndarray):
+        return W.ndim == 2 and W.shape[1] == 3 and W.shape[0] != 3
+    return not sp.issparse(W)
+
+
+def check_sum(graph: SignedGraph) -> None:
+    """Refuse weights whose sums overflow, or vanish."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(graph.absolute_degrees().sum())
+    if not total <= LARGEST:
+        raise ValueError(f"the weights add up to {total:g}, more than {LARGEST:g}: divide W by its largest weight.")
+    if 0 < total < SMALLEST:
+        raise ValueError(f"the weights add up to {total:g}, less than {SMALLEST:g}: divide W by its largest weight.")
 
 
 def _is_networkx(W: Any) -> bool:
     return hasattr(W, "nodes") and hasattr(W, "edges") and hasattr(W, "is_directed")
 
 
-def _is_edge_list(W: Any) -> bool:
-    if isinstance(W, list):
-        return len(W) > 0 and all(isinstance(edge, tuple) and len(edge) == 3 for edge in W)
-    return isinstance(W, np.ndarray) and W.ndim == 2 and W.shape[1] == 3 and W.shape[0] != 3
+def _is_list_of_tuples(W: Any) -> bool:
+    return isinstance(W, list) and len(W) > 0 and all(isinstance(edge, tuple) for edge in W)
 
 
-def _checked_edges(W: Any) -> tuple[int, *Edges]:
+def _as_known_form(W: Any) -> Any:
+    """Return a graph, a sparse matrix and a list of tuples as they are, everything else as an array."""
+    if _is_networkx(W) or sp.issparse(W) or _is_list_of_tuples(W):
+        return W
+    if isinstance(W, Mapping):
+        raise ValueError("W is a dictionary: give edges as a list of tuples (i, j, weight).")
+    try:
+        return np.asarray(W)
+    except ValueError:
+        raise ValueError("W has rows of different lengths: give a square matrix, or edges as tuples.") from None
+
+
+def _matrix_graph(W: Any) -> DenseGraph | SparseGraph:
+    if W.ndim != 2 or W.shape[0] != W.shape[1]:
+        raise ValueError(f"W must be a square matrix of weights or an m x 3 list of edges; got shape {W.shape}.")
+    if W.shape[0] == 0:
+        raise ValueError("W has no points: give at least one.")
+    _check_real(W)
+    if not sp.issparse(W):
+        return DenseGraph(_checked_dense(W))
+    graph = SparseGraph(W)  # a copy: what follows sorts its entries
+    _check_sparse(graph.weights)
+    return graph
+
+
+def _checked_edges(W: Any, weight_of: Callable[..., float] | None = None) -> tuple[int, *Edges]:
     """Return the number of points, and first point, second point and weight of each edge."""
     if _is_networkx(W):
-        return _networkx_edges(W)
-    edges = np.asarray(W)
+        return _networkx_edges(W, weight_of or _weight_of)
+    edges = _tuples(W) if _is_list_of_tuples(W) else np.asarray(W)
     _check_real(edges)
     points, weight = edges[:, :2], edges[:, 2].astype(np.float64)
     if len(edges) == 0:
@@ -89,21 +135,60 @@ def _checked_edges(W: Any) -> tuple[int, *Edges]:
     return n, points[:, 0], points[:, 1], weight
 
 
-def _networkx_edges(G: Any) -> tuple[int, *Edges]:
+def _tuples(edges: list[tuple[Any, ...]]) -> NDArray[Any]:
+    """Return edges as numbers of shape (m, 3)."""
+    for edge in edges:
+        if len(edge) not in (2, 3):
+            raise ValueError(f"{reprlib.repr(edge)} is no edge: give tuples (i, j) or (i, j, weight).")
+    full = [edge if len(edge) == 3 else (*edge, 1) for edge in edges]
+    for u, v, weight in full:
+        for point in (u, v):
+            if not isinstance(point, int | float | np.integer | np.floating):
+                raise ValueError(
+                    f"edge ({u!r}, {v!r}) names a point {point!r}: number the points 0..n-1, or use a networkx graph."
+                )
+        _number(u, v, weight)
+    return np.array(full, np.float64)
+
+
+def _networkx_edges(G: Any, weight_of: Callable[..., float]) -> tuple[int, *Edges]:
     number = {node: i for i, node in enumerate(G.nodes)}
     if not number:
         raise ValueError("the graph has no points: give at least one.")
-    first, second, weights = [], [], []
-    for u, v, attributes in G.edges(data=True):
-        weight = attributes.get("weight", attributes.get("sign", 1))
-        if isinstance(weight, str) or not np.isreal(weight):
-            raise ValueError(f"edge ({u!r}, {v!r}) has weight {weight!r}: `weight` or `sign` must be a number.")
-        first.append(number[u])
-        second.append(number[v])
-        weights.append(float(weight))
-    weight_array = np.array(weights, np.float64)
-    _check_finite(weight_array)
-    return len(number), np.array(first, np.int64), np.array(second, np.int64), weight_array
+    edges = [(number[u], number[v], weight_of(u, v, attributes)) for u, v, attributes in G.edges(data=True)]
+    first, second, weight = np.array(edges, np.float64).reshape(-1, 3).T
+    _check_finite(weight)
+    return len(number), first.astype(np.int64), second.astype(np.int64), weight
+
+
+def _weight_of(u: Any, v: Any, attributes: Mapping[str, Any]) -> float:
+    """Return the weight of a networkx edge; with a sign beside it, the sign times its size."""
+    if "weight" not in attributes:
+        return _number(u, v, attributes.get("sign", 1))
+    weight = _number(u, v, attributes["weight"])
+    if "sign" not in attributes:
+        return weight
+    sign = float(np.sign(_number(u, v, attributes["sign"])))
+    if weight < 0 < sign:
+        raise ValueError(f"edge ({u!r}, {v!r}) has weight {weight:g} but a positive sign: leave one of them out.")
+    return sign * abs(weight)
+
+
+def _sign_of(u: Any, v: Any, attributes: Mapping[str, Any]) -> float:
+    """Return what tells the sign of a networkx edge: `sign` before `weight`."""
+    return _number(u, v, attributes.get("sign", attributes.get("weight", 1)))
+
+
+def _number(u: Any, v: Any, weight: Any) -> float:
+    try:
+        if isinstance(weight, str | bytes | complex | np.complexfloating) or np.ndim(weight):
+            raise TypeError
+        return float(weight)
+    except (TypeError, ValueError, OverflowError):
+        told = reprlib.repr(weight)
+        raise ValueError(
+            f"edge ({u!r}, {v!r}) has weight {told}: `weight` or `sign` must be a number that a float can hold."
+        ) from None
 
 
 def _check_real(W: Any) -> None:
@@ -116,36 +201,39 @@ def _check_finite(weight: NDArray[Any]) -> None:
         raise ValueError("W has NaN or infinite weights: set unknown pairs to 0.")
 
 
-def _check_sum(graph: SignedGraph) -> None:
-    with np.errstate(over="ignore"):
-        total = graph.absolute_degrees().sum()
-    if total > LARGEST:
-        raise ValueError(f"the weights add up to {total:g}, more than {LARGEST:g}: divide W by its largest weight.")
-
-
-def _checked_sparse(W: Any) -> Any:
-    W = sp.csr_array(W, dtype=np.float64)
+def _check_sparse(W: Any) -> None:
     _check_finite(W.data)
-    if W.nnz:
-        _check_difference(float(abs(W - W.T).max()), float(abs(W).max()))
-    return W
+    difference, size = abs(W - W.T), abs(W)
+    if difference.nnz:
+        excess = (difference - DEFAULT_ASYMMETRY * size.maximum(size.T)).max()
+        _check_symmetric(W, float(excess), float(difference.max()), float(size.max()))
 
 
 def _checked_dense(W: NDArray[Any]) -> NDArray[Any]:
     """Check row blocks against column blocks: no second array of W's size."""
     if W.dtype not in (np.float32, np.float64):
         W = W.astype(np.float64)
-    largest, difference = 0.0, 0.0
+    allowed = ASYMMETRY.get(W.dtype, DEFAULT_ASYMMETRY)
+    largest, difference, excess = 0.0, 0.0, 0.0
     for rows in row_blocks(len(W)):
-        block = W[rows]
+        block, mirrored = W[rows], W[:, rows].T
         _check_finite(block)
-        largest = max(largest, float(np.abs(block).max()))
         with np.errstate(over="ignore"):
-            difference = max(difference, float(np.abs(block - W[:, rows].T).max()))
-    _check_difference(difference, largest, 1e-5 if W.dtype == np.float32 else 1e-10)
+            between = np.abs(block - mirrored)
+        if between.any():
+            size = np.maximum(np.abs(block), np.abs(mirrored))
+            difference = max(difference, float(between.max()))
+            excess = max(excess, float((between - allowed * size).max()))
+        largest = max(largest, float(np.abs(block).max()))
+    _check_symmetric(W, excess, difference, largest)
     return W
 
 
-def _check_difference(difference: float, largest: float, tolerance: float = 1e-10) -> None:
-    if difference > tolerance * largest:
-        raise ValueError(f"W must be symmetric; W and W.T differ by up to {difference:g}: use (W + W.T) / 2.")
+def _check_symmetric(W: Any, excess: float, difference: float, largest: float) -> None:
+    """Refuse entries that differ from their mirror image by more than rounding: their own, or that of sums."""
+    if excess <= 8 * float(np.finfo(W.dtype).eps) * largest:
+        return
+    triangles = (sp.triu(W, 1), sp.tril(W, -1)) if sp.issparse(W) else (np.triu(W, 1), np.tril(W, -1))
+    is_triangular = any(abs(triangle).max() == 0 for triangle in triangles)
+    remedy = "W + W.T, for it holds one triangle" if is_triangular else "(W + W.T) / 2"
+    raise ValueError(f"W must be symmetric; W and W.T differ by up to {difference:g}: use {remedy}.")

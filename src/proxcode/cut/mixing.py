@@ -5,6 +5,8 @@ At its end y_i = |sum_j w_ij v_j| solves the dual: Diag(y) - W is positive semid
 relaxation's value, which no partition exceeds.
 """
 
+import time
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -17,12 +19,18 @@ Vectors = NDArray[np.float64]
 
 
 def mix(
-    graph: ExplicitGraph, rank: int | None, max_iter: int, tolerance: float, rng: np.random.Generator
+    graph: ExplicitGraph,
+    rank: int | None,
+    max_iter: int,
+    tolerance: float,
+    rng: np.random.Generator,
+    time_limit: float | None = None,
 ) -> tuple[Vectors, Vector]:
     """Return unit vectors, one a row, and the dual y of explicit weights.
 
-    Ends when a sweep gains less than `tolerance` of the sum.
+    Ends when a sweep gains less than `tolerance` of the sum, or after the first sweep beyond `time_limit` seconds.
     """
+    deadline = float("inf") if time_limit is None else time.perf_counter() + time_limit
     n = graph.n_points
     rows = sp.csr_array(graph.weights) if isinstance(graph.weights, np.ndarray) else graph.weights
     if rows.diagonal().any():
@@ -30,16 +38,9 @@ def mix(
     vectors, norms = unit_rows(rng.standard_normal((n, rank or full_rank(n)))), np.zeros(n)
     for _ in range(max_iter):
         gain = mix_sparse(rows.indptr, rows.indices, rows.data, vectors, norms)
-        if gain <= tolerance * norms.sum():
+        if gain <= tolerance * norms.sum() or time.perf_counter() > deadline:
             break
     return vectors, norms
-
-
-def mixed_vectors(
-    graph: SignedGraph, rank: int | None, max_iter: int, tolerance: float, rng: np.random.Generator
-) -> Vectors:
-    """Return the unit vectors of the mixing method."""
-    return mix(graph, rank, max_iter, tolerance, rng)[0]  # type: ignore[arg-type]
 
 
 def shifted_vectors(
@@ -47,7 +48,7 @@ def shifted_vectors(
 ) -> Vectors:
     """Return unit vectors by products with W alone: all points at once, (W + shift I) V normalised."""
     vectors = unit_rows(rng.standard_normal((graph.n_points, rank or full_rank(graph.n_points))))
-    shift = diagonal_shift(graph, rng)
+    shift = diagonal_shift(graph)
     value = -np.inf
     for _ in range(max_iter):
         product = np.column_stack([graph.matvec(column) for column in np.ascontiguousarray(vectors.T)])

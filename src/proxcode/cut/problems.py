@@ -1,5 +1,6 @@
 """Problems that are a signed graph cut by another name."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -8,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
-from proxcode.cut.inputs import as_graph, sign_graph
-from proxcode.cut.result import Cut, Side
+from proxcode.cut.inputs import as_graph, check_sum, has_edges, sign_graph
+from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.search import signed_cut
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _View:
     """A cut seen as the answer to another problem."""
 
@@ -29,8 +30,28 @@ class _View:
         """Whether the bound shows that nothing is better."""
         return self.cut.proved
 
+    @property
+    def nodes(self) -> list[Any]:
+        """What the points are called, in the order of `side`."""
+        return self.cut.nodes
 
-@dataclass(frozen=True)
+    @property
+    def status(self) -> str:
+        """Why the search ended."""
+        return self.cut.status
+
+    @property
+    def gap(self) -> float:
+        """How far the bound of b'Wb lies above its value, as a part of the value."""
+        return self.cut.gap
+
+    @property
+    def history(self) -> tuple[Progress, ...]:
+        """Each improvement of b'Wb: seconds, sweeps, value."""
+        return self.cut.history
+
+
+@dataclass(frozen=True, eq=False)
 class MaxCut(_View):
     """Points on two sides, with much weight between them.
 
@@ -75,18 +96,25 @@ def max_cut(G: Any, **settings: Any) -> MaxCut:
     (4.0, True)
     """
     graph = as_graph(G)
-    negated: SignedGraph
-    if isinstance(graph, SparseGraph):
-        negated = SparseGraph(-graph.weights)
-    elif isinstance(graph, DenseGraph):
-        negated = DenseGraph(-graph.weights)
-    else:
+    if not isinstance(graph, DenseGraph | SparseGraph):
         raise ValueError("max_cut needs explicit weights: give a matrix, a networkx graph or a list of edges.")
     total = float(graph.matvec(np.ones(graph.n_points)).sum()) / 2
-    return MaxCut(signed_cut(negated, **settings), total)
+    return MaxCut(signed_cut(_negated(graph, G), **settings), total)
 
 
-@dataclass(frozen=True)
+def _negated(graph: DenseGraph | SparseGraph, given: Any) -> SignedGraph:
+    """Return the graph with all weights negated: in place, unless they are those that were given."""
+    if graph is given or (isinstance(graph, DenseGraph) and np.may_share_memory(graph.weights, np.asarray(given))):
+        negated = type(graph)(-graph.weights)
+        negated.nodes = graph.nodes
+        return negated
+    graph.weights *= -1
+    if isinstance(graph, DenseGraph):
+        graph.diagonal *= -1
+    return graph
+
+
+@dataclass(frozen=True, eq=False)
 class Frustration(_View):
     """Two camps of a signed network, and the edges that do not fit.
 
@@ -120,6 +148,7 @@ def frustration(G: Any, **settings: Any) -> Frustration:
     """Split a signed network into two camps with few frustrated edges: friends apart, or foes together.
 
     Signs count, not weights: parallel edges are summed by sign, and a tie drops out. For weights, use `signed_cut`.
+    Where an edge of a networkx graph has both `sign` and `weight`, its `sign` counts.
 
     Parameters
     ----------
@@ -139,7 +168,7 @@ def frustration(G: Any, **settings: Any) -> Frustration:
     return Frustration(signed_cut(graph, **settings), graph.weights.nnz // 2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroundState(_View):
     """Spins of low energy.
 
@@ -160,6 +189,11 @@ class GroundState(_View):
         return (self.cut.side[:-1] * self.cut.side[-1]).astype(np.int8)
 
     @property
+    def nodes(self) -> list[Any]:
+        """What the spins are called, in the order of `spins`."""
+        return self.cut.nodes[:-1]
+
+    @property
     def energy(self) -> float:
         """sum_i h_i s_i + sum_{i<j} J_ij s_i s_j."""
         return -self.cut.value / 2
@@ -178,10 +212,12 @@ def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
 
     Parameters
     ----------
-    h : array of shape (n,)
-        Fields.
-    J : array, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
-        Couplings of the n spins; a list of edges may leave out the last ones. See `as_graph`.
+    h : array of shape (n,) or dict
+        Fields, in the order of the spins or as {spin: field}; spins that a dictionary leaves out have none.
+    J : array, scipy.sparse matrix, networkx graph, list of edges, SignedGraph or dict
+        Couplings of the n spins, a matrix being symmetric; a list of edges may leave out the last spins. See
+        `as_graph`. A dictionary is dimod's {(spin, spin): coupling}; spins that are not whole numbers come in order of
+        appearance, in h first: see `GroundState.nodes`.
     **settings
         As for `signed_cut`.
 
@@ -192,15 +228,57 @@ def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
     >>> ground.spins.tolist(), ground.energy
     ([-1, 1, 1], -2.5)
     """
-    fields = np.asarray(h, np.float64)
+    if isinstance(J, Mapping):
+        return _named_ground_state(h, J, settings)
     graph = as_graph(J)
+    fields = _fields(h, graph)
     n = len(fields) if fields.ndim == 1 else -1
-    if n < graph.n_points or not np.isfinite(fields).all():
+    fits = n == graph.n_points or (n > graph.n_points and has_edges(J) and graph.nodes is None)
+    if not fits or not np.isfinite(fields).all():
         raise ValueError(f"h must hold one finite field for each of {graph.n_points} spins; got shape {fields.shape}.")
+    bordered = _bordered(graph, fields)
+    bordered.nodes = None if graph.nodes is None else [*graph.nodes, None]
+    check_sum(bordered)
+    return GroundState(signed_cut(bordered, **settings))
+
+
+def _fields(h: Any, graph: SignedGraph) -> NDArray[Any]:
+    """Return the fields as an array of floats; a dictionary has them by name, or by number."""
+    if not isinstance(h, Mapping):
+        fields = np.asarray(h)
+        return fields if fields.dtype in (np.float32, np.float64) else fields.astype(np.float64)
+    names = range(graph.n_points) if graph.nodes is None else graph.nodes
+    if unknown := set(h) - set(names):
+        raise ValueError(f"h has a field for {next(iter(unknown))!r}, which is none of {graph.n_points} spins of J.")
+    return np.array([h.get(name, 0.0) for name in names], np.float64)
+
+
+def _bordered(graph: SignedGraph, fields: NDArray[Any]) -> DenseGraph | SparseGraph:
+    """Return -J with one point more, joined to spin i by -h_i."""
+    n = len(fields)
+    if isinstance(graph, DenseGraph):
+        W = np.zeros((n + 1, n + 1), np.result_type(graph.weights, fields))
+        np.negative(graph.weights, out=W[:n, :n])
+        W[:n, n] = W[n, :n] = -fields
+        return DenseGraph(W)
     first, second, coupling = graph.edges()
-    spins = np.arange(n)
-    ends = np.concatenate([first, spins]), np.concatenate([second, np.full(n, n)])
-    return GroundState(signed_cut(sparse_graph(n + 1, *ends, -np.concatenate([coupling, fields])), **settings))
+    ends = np.concatenate([first, np.arange(n)]), np.concatenate([second, np.full(n, n)])
+    return sparse_graph(n + 1, *ends, -np.concatenate([coupling, fields]))
+
+
+def _named_ground_state(h: Any, J: Mapping[Any, Any], settings: dict[str, Any]) -> GroundState:
+    """Solve a model whose couplings are a dictionary, as dimod has them."""
+    fields = h if isinstance(h, Mapping) else dict(enumerate(h))
+    names = list(dict.fromkeys([*fields, *(name for pair in J for name in pair)]))
+    if not names:
+        raise ValueError("the model has no spins: give at least one field or coupling.")
+    if all(isinstance(name, int) and name >= 0 for name in names):
+        names = list(range(max(names) + 1))
+    number = {name: i for i, name in enumerate(names)}
+    couplings = [(number[u], number[v], coupling) for (u, v), coupling in J.items()]
+    graph = as_graph([*couplings, (len(names) - 1, len(names) - 1, 0.0)])
+    graph.nodes = names
+    return ising_ground_state(fields, graph, **settings)
 
 
 def sample(bqm: Any, **settings: Any) -> Any:
@@ -218,15 +296,15 @@ def sample(bqm: Any, **settings: Any) -> Any:
     dimod.SampleSet
         One sample with its energy; `info` tells whether it is `proved`, the `lower_bound` and the search's `status`.
     """
-    dimod = import_module("dimod")
-    h, J, offset = bqm.to_ising()
-    names = list(bqm.variables)
-    if not names:
+    try:
+        dimod = import_module("dimod")
+    except ModuleNotFoundError:
+        raise ModuleNotFoundError("sample needs dimod: pip install dimod, or use ising_ground_state(h, J).") from None
+    if not bqm.variables:
         raise ValueError("the model has no variables: give at least one.")
-    number = {name: i for i, name in enumerate(names)}
-    couplings = [(number[u], number[v], coupling) for (u, v), coupling in J.items()]
-    fields = np.array([h.get(name, 0.0) for name in names], np.float64)
-    ground = ising_ground_state(fields, couplings or [(0, 0, 0.0)], **settings)
-    spins = ground.spins if bqm.vartype is dimod.SPIN else (ground.spins + 1) // 2
-    info = {"proved": ground.proved, "lower_bound": ground.lower_bound + offset, "status": ground.cut.status}
-    return dimod.SampleSet.from_samples_bqm(dict(zip(names, spins.tolist(), strict=True)), bqm, info=info)
+    h, J, offset = bqm.to_ising()
+    ground = ising_ground_state(h, J, **settings)
+    spins = dict(zip(ground.nodes, ground.spins.tolist(), strict=True))
+    values = spins if bqm.vartype is dimod.SPIN else {name: (spin + 1) // 2 for name, spin in spins.items()}
+    info = {"proved": ground.proved, "lower_bound": ground.lower_bound + offset, "status": ground.status}
+    return dimod.SampleSet.from_samples_bqm({name: values[name] for name in bqm.variables}, bqm, info=info)

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 Side = NDArray[np.int8]
 
-PROOF_TOLERANCE = 1e-9  # a bound nearer than this part of itself is met: below it is rounding
-
 
 class Progress(NamedTuple):
     """A better partition was found: when, after how many sweeps, and its b'Wb."""
@@ -19,7 +17,7 @@ class Progress(NamedTuple):
     value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cut:
     """A partition of a signed graph.
 
@@ -36,7 +34,8 @@ class Cut:
     status : str
         Why the search ended: "finished", "time limit", "interrupted", or "optimal" where it proved its own cut.
     upper_bound : float
-        No partition has a larger b'Wb; infinite where nothing is known.
+        No partition has a larger b'Wb; infinite where nothing is known. Exact for whole weights that add up to less
+        than 2^53; else up to the rounding of sums, 2^-44 of the sum of all |w_ij|.
     graph : SignedGraph or None
         What was cut.
     """
@@ -48,7 +47,7 @@ class Cut:
     history: tuple[Progress, ...] = field(default=(), repr=False)
     status: str = "finished"
     upper_bound: float = float("inf")
-    graph: Any = field(default=None, repr=False, compare=False)
+    graph: Any = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:
@@ -60,7 +59,13 @@ class Cut:
     @property
     def proved(self) -> bool:
         """Whether the bound shows that no partition is better."""
-        return bool(self.value >= self.upper_bound - PROOF_TOLERANCE * abs(self.upper_bound))
+        return self.value >= self.upper_bound
+
+    @property
+    def nodes(self) -> list[Any]:
+        """What the points are called, in the order of `side`: the nodes of a networkx graph, else 0, 1, 2, ..."""
+        names = getattr(self.graph, "nodes", None)
+        return list(range(len(self.side))) if names is None else names
 
     @property
     def cut_weight(self) -> float:
@@ -70,7 +75,7 @@ class Cut:
 
     @property
     def frustrated_edges(self) -> NDArray[np.int64]:
-        """Pairs i < j, one a row, that are cut though positive, or joined though negative."""
+        """Pairs i < j, one a row, that are cut though positive, or joined though negative; see `nodes` for names."""
         first, second, weight = self._known_graph().edges()
         agree = self.side[first] == self.side[second]
         return np.column_stack([first, second])[agree == (weight < 0)]

@@ -7,19 +7,24 @@
 """
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.annealing import Annealing
-from proxcode.cut.bounds import UpperBound
+from proxcode.cut.bounds import UpperBound, ceiling_bound
 from proxcode.cut.certificates import certify
-from proxcode.cut.graph import Cut, SignedGraph
+from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
-from proxcode.cut.result import Progress
+from proxcode.cut.limits import check_whole
+from proxcode.cut.result import Cut, Progress
 from proxcode.cut.updates import BitUpdate, LocalSearch
+from proxcode.cut.walks import walk_on
 
 
 class Search(Protocol):
@@ -40,21 +45,28 @@ class Restarts(BaseEstimator):
         None is `BitUpdate()`.
     n_starts : int, default=1
         Fewer are made where a time limit or Ctrl-C ends them, but at least one.
+    clock : callable, default=None
+        What time limits are measured by; None is `time.perf_counter`, `time.process_time` counts processor time.
     """
 
     def __init__(
-        self, initial: InitialGuess | None = None, update: LocalSearch | None = None, n_starts: int = 1
+        self,
+        initial: InitialGuess | None = None,
+        update: LocalSearch | None = None,
+        n_starts: int = 1,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         self.initial = initial
         self.update = update
         self.n_starts = n_starts
+        self.clock = clock
 
     def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found."""
-        if self.n_starts < 1:
-            raise ValueError(f"n_starts={self.n_starts}: a search needs at least 1 start.")
+        check_whole("n_starts", self.n_starts)
         initial, update = self.initial or RandomGuess(), self.update or BitUpdate()
-        start, status = time.perf_counter(), "finished"
+        clock, status = self.clock or time.perf_counter, "finished"
+        start = clock()
         best = Cut(np.ones(0, np.int8), -np.inf, 0, 0)
         flips, sweeps = 0, 0
         history: list[Progress] = []
@@ -62,7 +74,7 @@ class Restarts(BaseEstimator):
             for _ in range(self.n_starts):
                 found = update.improve(graph, initial.guess(graph, rng), rng)
                 flips, sweeps = flips + found.flips, sweeps + found.sweeps
-                elapsed = time.perf_counter() - start
+                elapsed = clock() - start
                 if found.value > best.value:
                     best = found
                     history.append(Progress(elapsed, sweeps, found.value))
@@ -73,7 +85,10 @@ class Restarts(BaseEstimator):
             if not history:
                 raise
             status = "interrupted"
-        return Cut(best.side, best.value, flips, sweeps, tuple(history), status, graph=graph)
+        bound = float("inf")
+        if isinstance(graph, ExplicitGraph):
+            bound = ceiling_bound(graph, best.side, best.value)
+        return Cut(best.side, best.value, flips, sweeps, tuple(history), status, bound, graph)
 
 
 def signed_cut(
@@ -99,11 +114,14 @@ def signed_cut(
     search : Annealing or Restarts, default=None
         None is `Annealing()`, unless one of the three above is given.
     bound : UpperBound, default=None
-        Bounds what any partition could reach, such as `SemidefiniteBound()` or `CycleBound()`; see `certify`. None
-        leaves what the search itself knows.
+        Bounds what any partition could reach: `SemidefiniteBound()`, `CycleBound()` or, of these, `SuitableBound()`;
+        see `certify`. None leaves what the search itself knows.
     time_limit : float, default=None
-        Seconds; Ctrl-C ends the search too, and its best cut so far is returned. None lets the search end by itself,
-        after up to about a second's work for `Annealing()`, with a result that depends on the seed alone.
+        Seconds for reading the graph and the search; a bound may take as long again. What cannot be interrupted on a
+        large graph, reading it, its reduction and a first descent, is finished even if that takes longer; compiling
+        does not count. Ctrl-C ends the search too, and its best cut so far is returned; while the bound is looked for,
+        the cut without it. None lets the search end by itself, after up to about a second's work for `Annealing()`,
+        with a result that depends on the seed alone.
     random_state : int, Generator or None
         Same seed, same cut.
 
@@ -131,7 +149,36 @@ def signed_cut(
         search = Restarts(initial, update, 10 if n_starts is None else n_starts) if restarts_asked else Annealing()
     rng, start = np.random.default_rng(random_state), time.perf_counter()
     graph = as_graph(W)
+    seconds = time_limit
     if time_limit is not None:  # reading the graph counts, but leaves some time to search
-        time_limit = max(time_limit - (time.perf_counter() - start), 0.1 * time_limit)
-    cut = search.solve(graph, rng, time_limit)
-    return cut if bound is None else certify(cut, bound, rng)
+        seconds = max(time_limit - (time.perf_counter() - start), 0.1 * time_limit)
+        warm_up(type(graph), graph.weights.dtype if isinstance(graph, ExplicitGraph) else None)
+    cut = search.solve(graph, rng, seconds)
+    return cut if bound is None or cut.status == "interrupted" else _certified(cut, bound, rng, time_limit)
+
+
+def _certified(cut: Cut, bound: UpperBound, rng: np.random.Generator, time_limit: float | None) -> Cut:
+    """Return the cut with its bound; without it where Ctrl-C ends that."""
+    try:
+        return certify(cut, bound, rng, time_limit)
+    except KeyboardInterrupt:
+        return replace(cut, status="interrupted")
+
+
+@cache
+def warm_up(form: type[SignedGraph], dtype: np.dtype[Any] | None) -> None:
+    """Compile or load the kernels for graphs of a form, once, so that no time limit pays for it."""
+    rng, n = np.random.default_rng(0), 30
+    first, step = np.repeat(np.arange(n), 3), np.tile([1, 2, 5], n)
+    signs = rng.choice([-1.0, 1.0], 3 * n)
+    graphs: list[SignedGraph] = [sparse_graph(n, first, (first + step) % n, unit * signs) for unit in (1.0, 1 / 3)]
+    if issubclass(form, DenseGraph):
+        W = np.triu(rng.normal(size=(n, n)), 1).astype(dtype)
+        graphs.append(DenseGraph(W + W.T))
+    for graph in graphs:
+        walk, side = walk_on(graph, rng), RandomGuess().guess(graph, rng)
+        walk.place(side)
+        walk.anneal(np.ones(1), np.zeros(1, np.int64))
+        walk.combine(side, walk.side)
+        BitUpdate().improve(graph, side, rng)
+    Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)

@@ -33,15 +33,20 @@ def smallest_eigenpairs(
     return scale * values[order], vectors[:, order]
 
 
-def diagonal_shift(graph: SignedGraph, rng: np.random.Generator) -> float:
+def diagonal_shift(graph: SignedGraph) -> float:
     """Return a shift that makes W positive semidefinite (Theorem 3): |lambda_min|, rounded up.
 
     Lanczos meets lambda_min from above; the norm of its residual bounds how far an eigenvalue lies from the estimate,
     and is added. A Gershgorin bound would be safe too, but so large that the vector update freezes at its start.
+    The graph keeps the shift for the next start; drawn from a seed of its own, it is the same whoever asks first.
     """
-    values, vectors = smallest_eigenpairs(graph.matvec, graph.n_points, 1, rng)
-    residual = np.linalg.norm(graph.matvec(vectors[:, 0]) - values[0] * vectors[:, 0])
-    return float(max(0.0, -values[0]) + residual + 1e-9 * abs(values[0]))
+    if graph.shift is None:
+        values, vectors = smallest_eigenpairs(graph.matvec, graph.n_points, 1, np.random.default_rng(0))
+        rest = graph.matvec(vectors[:, 0]) - values[0] * vectors[:, 0]
+        unit = float(np.abs(rest).max()) or 1.0  # squares of the largest weights would overflow
+        residual = unit * float(np.linalg.norm(rest / unit))
+        graph.shift = float(max(0.0, -values[0]) + residual + 1e-9 * abs(values[0]))
+    return graph.shift
 
 
 def smallest_laplacian_eigenvectors(graph: SignedGraph, k: int, rng: np.random.Generator) -> NDArray[np.float64]:

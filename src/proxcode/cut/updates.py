@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import Cut, Side, SignedGraph
+from proxcode.cut.graph import SignedGraph
+from proxcode.cut.result import Cut, Side
 from proxcode.cut.spectral import diagonal_shift
 
 # A point moves when its field is more than this part of its weights: far above rounding, far below any gain worth it.
@@ -58,7 +59,7 @@ class VectorUpdate(LocalSearch):
 
     def improve(self, graph: SignedGraph, side: Side, rng: np.random.Generator) -> Cut:
         """Return a fixed point of the update."""
-        shift = diagonal_shift(graph, rng)
+        shift = diagonal_shift(graph)
         tolerance = RELATIVE_TOLERANCE * (graph.absolute_degrees() + shift)
         flips, sweeps, changed = 0, 0, 1
         while changed:

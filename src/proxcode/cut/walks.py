@@ -231,12 +231,7 @@ class GraphWalk(Walk):
 
 def is_dense(graph: ExplicitGraph) -> bool:
     """Whether more than DENSE_SHARE of all pairs have an edge."""
-    if isinstance(graph, DenseGraph):
-        n_entries = sum(int(np.count_nonzero(graph.weights[rows])) for rows in row_blocks(graph.n_points))
-        n_entries -= int(np.count_nonzero(graph.diagonal))
-    else:
-        n_entries = graph.weights.nnz
-    return n_entries > DENSE_SHARE * graph.n_points**2
+    return 2 * graph.count_edges() > DENSE_SHARE * graph.n_points**2
 
 
 def walk_on(graph: SignedGraph, rng: np.random.Generator) -> Walk:

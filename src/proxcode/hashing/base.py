@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from proxcode._state import State
-from proxcode.cut.graph import QuadraticForm, Side
+from proxcode.cut.graph import QuadraticForm
+from proxcode.cut.result import Side
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]

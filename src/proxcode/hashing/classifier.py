@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
 from proxcode._state import State
-from proxcode.cut.graph import Side
+from proxcode.cut.result import Side
 from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
 
 

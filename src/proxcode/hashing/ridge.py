@@ -18,8 +18,9 @@ from scipy.optimize import minimize
 
 from proxcode._blocks import map_blocks, one_blas_thread
 from proxcode._state import State
-from proxcode.cut.graph import QuadraticForm, Side
+from proxcode.cut.graph import QuadraticForm
 from proxcode.cut.initial import sides
+from proxcode.cut.result import Side
 from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
 from proxcode.hashing.posteriors import Posteriors, fit_posteriors
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from proxcode._blocks import map_blocks
 from proxcode._state import State
-from proxcode.cut.graph import Side
+from proxcode.cut.result import Side
 from proxcode.hashing.base import Matrix, Rows, Vector
 from proxcode.hashing.classifier import ClassifierHash
 

@@ -2,7 +2,8 @@
 
 1. A format gives edges (i, j, w), what it calls the points, and nothing else.
 2. Loops (i, i) are dropped; an edge listed more than once in one direction is summed.
-3. An edge may stand in one direction or, with the same weight, in both: the matrix is symmetric either way.
+3. An edge may stand in one direction or, with the same weight, in both, and counts once: the matrix is symmetric
+   either way (`proxcode.cut.as_graph` sums the two). The matrices of .npy and .npz must be symmetric themselves.
 
 Weights stay as the file has them: for the largest cut of a Gset graph, negate them.
 """
@@ -34,6 +35,7 @@ class _Edges(NamedTuple):
     second: NDArray[np.int64]
     weight: NDArray[np.float64]
     names: NDArray[Any]
+    asymmetry: float | None = None  # allowed part of an entry, where both directions must be there, as in a matrix
 
 
 class _Row(NamedTuple):
@@ -95,11 +97,14 @@ def _symmetric(path: Path, edges: _Edges) -> Any:
         np.bincount(where[i > j], minlength=len(distinct)) > 0
     )
     low, high = distinct // n, distinct % n
-    if (torn := np.flatnonzero(has_both & ~np.isclose(upward, downward, rtol=1e-10, atol=0))).size:
+    allowed = 1e-10 if edges.asymmetry is None else edges.asymmetry
+    has_both |= edges.asymmetry is not None
+    if (torn := np.flatnonzero(has_both & ~np.isclose(upward, downward, rtol=allowed, atol=0))).size:
         edge = torn[0]
+        remedy = "give it once, or twice the same" if edges.asymmetry is None else "make the matrix symmetric"
         raise ValueError(
             f"{path}: edge ({edges.names[low[edge]]}, {edges.names[high[edge]]}) has the weight {upward[edge]:g}, but "
-            f"{downward[edge]:g} the other way: give it once, or twice the same."
+            f"{downward[edge]:g} the other way: {remedy}."
         )
     once = np.where(has_both, upward, upward + downward)
     both = np.concatenate([low, high]), np.concatenate([high, low])
@@ -237,14 +242,18 @@ _MARKET_LAYOUTS = {"coordinate": _market_entries, "array": _market_array}
 
 
 def _from_npy(path: Path) -> _Edges:
-    return _from_matrix(path, map_npy(path), 0)
+    return _both_ways(_from_matrix(path, matrix := map_npy(path), 0), matrix.dtype)
 
 
 def _from_npz(path: Path) -> _Edges:
     # Opened here, for NumPy leaves a file open that it cannot read.
     with readable(path, "scipy.sparse npz", *ZIP_ERRORS), path.open("rb") as file:
         matrix = sp.load_npz(file)
-    return _from_matrix(path, matrix, 0)
+    return _both_ways(_from_matrix(path, matrix, 0), matrix.dtype)
+
+
+def _both_ways(edges: _Edges, dtype: np.dtype[Any]) -> _Edges:
+    return edges._replace(asymmetry=1e-5 if dtype == np.float32 else 1e-10)
 
 
 def _from_matrix(path: Path, matrix: Any, base: int) -> _Edges:

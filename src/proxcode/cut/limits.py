@@ -1,0 +1,67 @@
+"""What a search may take: sweeps and seconds."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from proxcode.cut.graph import Vector
+from proxcode.cut.walks import Offsets, Walk
+
+KERNEL_SECONDS = 0.05  # about so long no signal is heard
+
+
+class Budget:
+    """Sweeps and seconds that a search may take.
+
+    Parameters
+    ----------
+    n_sweeps : int or None
+    seconds : float or None
+    clock : callable
+        Returns seconds.
+    """
+
+    def __init__(self, n_sweeps: int | None, seconds: float | None, clock: Callable[[], float]) -> None:
+        self.n_sweeps, self.seconds, self.clock = n_sweeps, seconds, clock
+        self.start = clock()
+        self.sweeps, self.per_sweep = 0, 0.0
+        self.end = None if seconds is None else 0.98 * seconds
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start."""
+        return self.clock() - self.start
+
+    def keep_back(self, seconds: float) -> None:
+        """Leave some time, up to a fifth of all, for what follows the search."""
+        if self.end is not None and self.seconds is not None:
+            self.end -= min(seconds, 0.2 * self.seconds)
+
+    def left(self) -> float:
+        """Return about how many sweeps are left."""
+        by_sweeps = float("inf") if self.n_sweeps is None else self.n_sweeps - self.sweeps
+        if self.end is None:
+            return by_sweeps
+        return min(by_sweeps, 0.98 * (self.end - self.elapsed()) / max(self.per_sweep, 1e-9))
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the seconds are over."""
+        return self.end is not None and self.elapsed() >= self.end
+
+    def spend(self, walk: Walk, temperatures: Vector, offsets: Offsets) -> None:
+        """Let a walk anneal in pieces short enough to hear Ctrl-C and to see the clock."""
+        done = 0
+        while done < len(temperatures) and not self.is_late:
+            size = int(min(max(1.0, KERNEL_SECONDS / max(self.per_sweep, 1e-9)), len(temperatures) - done))
+            size = size if self.per_sweep else 1
+            before = self.clock()
+            walk.anneal(temperatures[done : done + size], offsets[done : done + size])
+            self.per_sweep = (self.clock() - before) / size
+            done += size
+            self.sweeps += size
+
+
+def check_whole(name: str, value: object, least: int = 1) -> None:
+    """Refuse what is no whole number from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name}={value!r}: give a whole number, at least {least}.")

@@ -1,0 +1,174 @@
+"""Graphs as people have them: what is read how, what is refused and with which advice, and what is left as it was."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from proxcode.cut import (
+    Annealing,
+    DenseGraph,
+    SparseGraph,
+    as_graph,
+    frustration,
+    ising_ground_state,
+    max_cut,
+    sample,
+    signed_cut,
+)
+from test_cut import random_weights
+
+nx = pytest.importorskip("networkx")
+
+
+def edge(**attributes):
+    G = nx.Graph()
+    G.add_edge("a", "b", **attributes)
+    return G
+
+
+def weights(graph):
+    graph = as_graph(graph)
+    return graph.weights.toarray() if sp.issparse(graph.weights) else graph.weights
+
+
+def test_tuples_are_edges():
+    path = [[0, 1, 0], [1, 0, 1], [0, 1, 0]]
+    np.testing.assert_array_equal(weights([(0, 1), (1, 2)]), path)
+    np.testing.assert_array_equal(weights([(0, 1), (1, 2, 1.0)]), path)
+    np.testing.assert_array_equal(weights([(0, 1, Fraction(1)), (np.int32(1), np.float32(2), True)]), path)
+    assert max_cut(list(nx.path_graph(3).edges), random_state=0).weight == 2
+
+
+@pytest.mark.parametrize("form", [list, tuple, np.array])
+def test_rows_of_three_are_edges(form):
+    assert weights(form([[0, 1, 2.0], [1, 2, -1.0]])).tolist() == [[0, 2, 0], [2, 0, -1], [0, -1, 0]]
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ([("a", "b", 1.0)], r"edge \('a', 'b'\).*number the points 0\.\.n-1, or use a networkx graph"),
+        ([(0, 1), (1,)], r"\(1,\) is no edge: give tuples"),
+        ([(0, 1, None)], r"edge \(0, 1\) has weight None"),
+        ([[0, 1], [1]], "different lengths"),
+        ({(0, 1): 1.0}, "dictionary.*list of tuples"),
+        ([(0, 1, 1.7e308), (0, 2, 1.7e308), (1, 2, -1.7e308)], "add up to.*divide W"),
+        ([(0, 1, 1.7e308), (0, 1, 1.7e308), (1, 2, -1.0)], "add up to.*divide W"),
+        (edge(weight=1.7e308), "add up to.*divide W"),
+        ([(0, 1, 5e-324)], "add up to.*less than.*divide W"),
+        (edge(weight=None), r"edge \('a', 'b'\) has weight None"),
+        (edge(weight=1 + 0j), r"has weight \(1\+0j\)"),
+        (edge(weight=[1]), r"has weight \[1\]"),
+        (edge(weight=10**400), "has weight 1000.*a float can hold"),
+        (edge(weight=-3.0, sign=1), "weight -3 but a positive sign"),
+        (np.array([[0, 1e12, 0], [1e12, 0, 5], [0, 0, 0]]), r"differ by up to 5: use \(W \+ W\.T\) / 2"),
+        (sp.csr_array([[0, 1e12, 0], [1e12, 0, 5], [0, -5, 0]]), "differ by up to 10"),
+        (np.triu(np.ones((3, 3)), 1), r"use W \+ W\.T, for it holds one triangle"),
+        (sp.csr_array(np.tril(np.ones((3, 3)), -1)), r"use W \+ W\.T, for it holds one triangle"),
+    ],
+)
+def test_what_is_no_graph_is_refused(graph, message):
+    with pytest.raises(ValueError, match=message):
+        as_graph(graph)
+
+
+def test_rounding_of_sums_is_no_asymmetry(rng):
+    W = random_weights(rng, 10)
+    W[0, 1], W[1, 0] = 1e-17, -1e-17
+    as_graph(W)
+    as_graph(sp.csr_array(W))
+
+
+def test_sparse_matrices_are_left_as_they_are():
+    W = sp.csr_array(([3.0, 1.0, 2.0, 3.0], [1, 0, 0, 0], [0, 1, 4]), shape=(2, 2))
+    W.has_sorted_indices = W.has_canonical_format = False
+    W.data[:] = [6.0, 1.0, 2.0, 3.0]
+    before = [part.copy() for part in (W.data, W.indices, W.indptr)]
+    assert signed_cut(W, random_state=0).value == 12
+    for part, kept in zip((W.data, W.indices, W.indptr), before, strict=True):
+        np.testing.assert_array_equal(part, kept)
+
+
+def test_sign_and_weight_of_networkx_edges():
+    G = edge(weight=3.0, sign=-1)
+    assert weights(G)[0, 1] == -3
+    assert weights(edge(weight=-3.0, sign=-1))[0, 1] == -3
+    side = frustration(G, random_state=0).side
+    assert side[0] != side[1]
+    assert frustration(edge(weight=-3.0, sign=1), random_state=0).index == 0
+
+
+def test_points_keep_their_names():
+    G = nx.relabel_nodes(nx.cycle_graph(5), dict(enumerate("abcde")))
+    for found in (signed_cut(G, random_state=0), max_cut(G, random_state=0), frustration(G, random_state=0)):
+        assert found.nodes == list("abcde")
+    ground = ising_ground_state({"c": 1.0}, G, random_state=0)
+    assert ground.nodes == list("abcde")
+    assert ground.spins[2] == -1
+    assert signed_cut([(0, 1)], random_state=0).nodes == [0, 1]
+
+
+def test_fortran_order_is_read_by_rows(rng):
+    W = random_weights(rng, 50)
+    graph = as_graph(np.asfortranarray(W))
+    assert graph.weights.flags.c_contiguous
+    expected = signed_cut(W, random_state=0)
+    np.testing.assert_array_equal(signed_cut(np.asfortranarray(W), random_state=0).side, expected.side)
+    wide = np.zeros((100, 100))
+    wide[::2, ::2] = W
+    np.testing.assert_array_equal(signed_cut(wide[::2, ::2], random_state=0).side, expected.side)
+
+
+def test_max_cut_leaves_what_is_given(rng):
+    W = random_weights(rng, 12)
+    for given in (W.copy(), sp.csr_array(W), DenseGraph(W.copy()), SparseGraph(W), np.rint(W).astype(int)):
+        before = getattr(given, "weights", given).copy()
+        first, second = (max_cut(given, random_state=0).weight for _ in "ab")
+        assert first == second
+        assert abs(getattr(given, "weights", given) - before).max() == 0
+
+
+def test_ising_models_as_dictionaries():
+    expected = ising_ground_state([0.5, 0.0, 0.0], [(0, 1, 1.0), (1, 2, -1.0)], random_state=0)
+    by_number = ising_ground_state({0: 0.5}, {(0, 1): 1.0, (1, 2): -1.0}, random_state=0)
+    np.testing.assert_array_equal(by_number.spins, expected.spins)
+    mixed = ising_ground_state([0.5, 0.0, 0.0], {(0, 1): 1.0, (1, 2): -1.0}, random_state=0)
+    assert (mixed.energy, by_number.energy) == (expected.energy, expected.energy)
+    named = ising_ground_state({"x": 0.5}, {("x", "y"): 1.0, ("y", "z"): -1.0}, random_state=0)
+    assert dict(zip(named.nodes, named.spins.tolist(), strict=True)) == {"x": -1, "y": 1, "z": 1}
+    assert ising_ground_state({"x": 0.5, "y": -1.0}, {}, random_state=0).energy == -1.5
+
+
+@pytest.mark.parametrize(
+    ("h", "J", "message"),
+    [
+        ([1.0, 0, 3, 4], np.array([[0, 1.0], [1, 0]]), "one finite field for each of 2 spins"),
+        ([1.0, 0], np.array([[0, 1.0], [0, 0]]), r"use W \+ W\.T, for it holds one triangle"),
+        ([1.7e308, 1.7e308], np.array([[0, 1.0], [1, 0]]), "add up to.*divide"),
+        ({5: 1.0}, np.array([[0, 1.0], [1, 0]]), "a field for 5, which is none of 2 spins"),
+        ({}, {}, "no spins"),
+    ],
+)
+def test_what_is_no_ising_model_is_refused(h, J, message):
+    with pytest.raises(ValueError, match=message):
+        ising_ground_state(h, J)
+
+
+def test_dense_couplings_stay_dense(rng):
+    J = random_weights(rng, 30).astype(np.float32)
+    ground = ising_ground_state(np.ones(30, np.float32), J, search=Annealing(n_sweeps=50), random_state=0)
+    assert isinstance(ground.cut.graph, DenseGraph)
+    assert ground.cut.graph.weights.dtype == np.float32
+
+
+def test_views_tell_how_the_search_went():
+    for found in (max_cut([(0, 1)]), frustration([(0, 1)]), ising_ground_state([1.0], [(0, 0, 0.0)])):
+        assert (found.status, found.gap, len(found.history)) == ("optimal", 0.0, 1)
+
+
+def test_sample_without_dimod_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "dimod", None)
+    with pytest.raises(ModuleNotFoundError, match="pip install dimod"):
+        sample(object())
