@@ -5,7 +5,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from proxcode._validation import check_points
 from proxcode.peers._base import Matrix, Peer
 
 
@@ -40,7 +39,7 @@ class Sign(Peer):
         """Look at the shape of X alone."""
         if self.n_bits is not None:
             return super().fit(X, y)
-        self._n_features_out = check_points(self, X, reset=True).shape[1]
+        self._n_features_out = self._points(X, reset=True).shape[1]
         return self
 
     def _fit(self, X: Matrix, y: Any) -> None:
