@@ -21,24 +21,26 @@ def histograms(draw):
 
 
 def threshold_curve(near, far):
-    """Precision and recall pair by pair, for every threshold that finds a pair."""
+    """Precision, recall and t, pair by pair, for every threshold t that finds a pair."""
     distance = np.concatenate([np.repeat(np.arange(len(near)), near), np.repeat(np.arange(len(far)), far)])
     is_near = np.arange(len(distance)) < near.sum()
-    found = [distance <= t for t in range(len(near)) if (distance <= t).any()]
-    return [is_near[f].mean() for f in found], [is_near[f].sum() / is_near.sum() for f in found]
+    thresholds = [t for t in range(len(near)) if (distance <= t).any()]
+    found = [distance <= t for t in thresholds]
+    return [is_near[f].mean() for f in found], [is_near[f].sum() / is_near.sum() for f in found], thresholds
 
 
 @given(histograms())
 def test_precision_recall_pair_by_pair(counts):
     curve = precision_recall(*counts)
-    precision, recall = threshold_curve(*counts)
+    precision, recall, threshold = threshold_curve(*counts)
     np.testing.assert_allclose(curve.precision, precision)
     np.testing.assert_allclose(curve.recall, recall)
+    np.testing.assert_array_equal(curve.threshold, threshold)
 
 
 @given(histograms())
 def test_area_under_curve_trapezoid_by_trapezoid(counts):
-    precision, recall = threshold_curve(*counts)
+    precision, recall, _ = threshold_curve(*counts)
     precision, recall = [precision[0], *precision], [0.0, *recall]
     area = sum((recall[i] - recall[i - 1]) * (precision[i] + precision[i - 1]) / 2 for i in range(1, len(recall)))
     assert area_under_curve(precision_recall(*counts)) == pytest.approx(area)
@@ -124,6 +126,10 @@ def test_perfect_ranking_scores_one():
         (lambda: mean_average_precision(np.zeros((2, 3), int), np.ones((2, 3), int)), "no query has a near code"),
         (lambda: ranking_counts(pack(np.eye(8)), pack(np.eye(9)), np.arange(8), np.arange(9)), "encode both alike"),
         (lambda: ranking_counts(np.eye(8), pack(np.eye(8)), np.arange(8), np.arange(8)), "uint8"),
+        (
+            lambda: ranking_counts(pack(np.eye(8)), pack(np.eye(8))[:5], np.arange(8), np.arange(5), same_set=True),
+            "same_set=True with 8 queries and 5 base codes: give the same codes",
+        ),
     ],
 )
 def test_errors(call, message):
@@ -165,9 +171,16 @@ def test_precision_within_a_radius_counts_empty_queries_as_zero():
     assert metrics.precision_within(near, far, radius=0) == pytest.approx((1 + 0) / 2)
 
 
-def test_f1_is_the_harmonic_mean():
-    curve = metrics.precision_recall(np.array([3, 1]), np.array([1, 3]))
+def test_f1_is_the_harmonic_mean_at_each_threshold():
+    curve = metrics.precision_recall(np.array([0, 0, 3, 1]), np.array([0, 0, 1, 3]))
     np.testing.assert_allclose(curve.f1, [0.75, 2 * 0.5 / 1.5])
+    np.testing.assert_allclose(curve.f1[curve.threshold == 2], 0.75)
+
+
+def test_precision_at_counts_queries_without_a_near_code_and_recall_at_does_not():
+    near, far = np.array([[2, 0], [0, 0]]), np.array([[0, 2], [1, 3]])
+    assert metrics.precision_at(near, far, 2) == 0.5
+    assert metrics.recall_at(near, far, 2) == metrics.mean_average_precision(near, far, 2) == 1.0
 
 
 def test_rankings_without_near_codes_are_refused():
@@ -175,5 +188,17 @@ def test_rankings_without_near_codes_are_refused():
     for figure in (metrics.mean_average_precision, lambda *counts: metrics.recall_at(*counts, 5)):
         with pytest.raises(ValueError, match="no query has a near code"):
             figure(nothing, nothing + 1)
-    with pytest.raises(ValueError, match="k=0: give at least 1"):
-        metrics.precision_at(nothing, nothing + 1, 0)
+
+
+@pytest.mark.parametrize("figure", [metrics.precision_at, metrics.recall_at, mean_average_precision])
+@pytest.mark.parametrize(
+    ("k", "error", "message"),
+    [
+        (0, ValueError, "k=0: give at least 1"),
+        (-1, ValueError, "k=-1: give at least 1"),
+        (2.5, TypeError, r"k=2\.5: give a whole number"),
+    ],
+)
+def test_numbers_of_places_that_are_none_are_refused(figure, k, error, message):
+    with pytest.raises(error, match=message):
+        figure(np.ones((2, 3), int), np.ones((2, 3), int), k)

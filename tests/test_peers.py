@@ -1,5 +1,7 @@
 """Peers against slow transcriptions of their formulae."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
@@ -7,15 +9,17 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from threadpoolctl import threadpool_limits
 
-from proxcode import KernelHash
+from proxcode import KernelHash, _blocks
 from proxcode.hamming import unpack
 from proxcode.metrics import area_under_curve, precision_recall, ranking_counts
 from proxcode.peers import ITQ, LSH, PEERS, ClassifierCode, Hadamard, SpectralHashing
+from proxcode.peers._anchors import AnchorPeer
 from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._linear import principal_axes, project
 from proxcode.peers.hadamard import hadamard_codewords, hadamard_order
 
 LEARN_FROM_EITHER = {"BRE", "MLH"}
+ON_ANCHORS = {name for name, peer in PEERS.items() if issubclass(peer, AnchorPeer)}
 SUPERVISED = {name for name, peer in PEERS.items() if issubclass(peer, SupervisedPeer)}
 
 
@@ -200,15 +204,31 @@ def test_classifier_code_shorter_than_the_classes_gives_each_a_codeword(digits):
     assert np.mean([len(np.unique(codes[y == label])) == 1 for label in range(10)]) > 0.5
 
 
-@pytest.mark.parametrize("name", PEERS)
-def test_same_seed_same_bits_for_any_number_of_threads(name, digits):
-    X, y = digits
-    first = PEERS[name](n_bits=16, random_state=5).fit(X, y).encode(X)
+@pytest.fixture
+def with_workers(monkeypatch):
+    """Blocks of 100 rows; returns a function that sets how many are under way at a time."""
+    monkeypatch.setattr(_blocks.map_blocks, "__defaults__", (100,))
+    return lambda n: monkeypatch.setattr(_blocks, "joblib", SimpleNamespace(cpu_count=lambda: n))
+
+
+@pytest.mark.parametrize(
+    ("name", "with_classes"),
+    [*((name, True) for name in PEERS), *((name, False) for name in sorted(LEARN_FROM_EITHER))],
+)
+def test_same_seed_same_digits_for_any_number_of_threads(name, with_classes, digits, with_workers):
+    X, y = (part[:700] for part in digits)
+    y = y if with_classes else None
+
+    def scores(seed):
+        return PEERS[name](n_bits=16, random_state=seed).fit(X, y)._scores(X)
+
+    with_workers(4)
+    first = scores(5)
+    with_workers(1)
     with threadpool_limits(1):
-        second = PEERS[name](n_bits=16, random_state=5).fit(X, y).encode(X)
-    np.testing.assert_array_equal(first, second)
+        np.testing.assert_array_equal(scores(5), first)
     if name not in ("SH", "Sign", "ClassifierCode", "TSH", "KMH"):
-        assert (PEERS[name](n_bits=16, random_state=6).fit(X, y).encode(X) != first).any()
+        assert (scores(6) != first).any()
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -221,10 +241,20 @@ def test_transform_encode_and_single_precision_agree(name, digits):
     assert (single == model.transform(X)).mean() > 0.99
 
 
-def test_labels_may_be_names(clouds):
+@pytest.mark.parametrize("name", sorted(SUPERVISED))
+def test_labels_may_be_names(name, clouds):
     X, y = clouds
-    by_number = Hadamard(8, random_state=0).fit(X, y).encode(X)
-    np.testing.assert_array_equal(Hadamard(8, random_state=0).fit(X, [f"class {k}" for k in y]).encode(X), by_number)
+    numbers, names = (PEERS[name](8, random_state=0).fit(X, labels).encode(X) for labels in (y, [f"no {k}" for k in y]))
+    np.testing.assert_array_equal(numbers, names)
+
+
+@pytest.mark.parametrize("name", sorted(set(PEERS) - ON_ANCHORS))
+def test_points_that_are_all_alike_or_few_do_not_fail(name, clouds):
+    X, y = clouds
+    alike, labels = np.ones((9, 5)), y[::14]
+    model = PEERS[name](n_bits=4, random_state=0)
+    assert len(np.unique(model.fit(alike, labels if name in SUPERVISED else None).encode(alike))) == 1
+    assert model.fit(X[[0, 1, 40, 80]], y[[0, 1, 40, 80]]).transform(X).shape == (120, 4)
 
 
 @pytest.mark.parametrize(("better", "worse"), [("ITQ", "LSH"), ("Hadamard", "ITQ"), ("ClassifierCode", "ITQ")])
@@ -253,13 +283,24 @@ def test_itq_refuses_more_bits_than_dimensions_or_points(clouds):
         ITQ(5).fit(clouds[0][:4])
     with pytest.raises(ValueError, match="n_rotations=-1"):
         ITQ(2, n_rotations=-1).fit(clouds[0])
+    with pytest.raises(TypeError, match=r"n_rotations=2\.5: give a whole number"):
+        ITQ(2, n_rotations=2.5).fit(clouds[0])
 
 
-@pytest.mark.parametrize("name", sorted(SUPERVISED))
+@pytest.mark.parametrize("name", PEERS)
+def test_numbers_whose_squares_overflow_are_refused(name, clouds):
+    X, y = clouds
+    model = PEERS[name](n_bits=4, random_state=0)
+    with pytest.raises(ValueError, match=r"X contains -?\d.*e\+20\d: squares of numbers beyond 1e\+140 may overflow"):
+        model.fit(1e200 * X, y)
+    with pytest.raises(ValueError, match="squares of numbers beyond"):
+        model.fit(X, y).transform(-1e200 * X)
+
+
+@pytest.mark.parametrize("name", sorted(SUPERVISED | LEARN_FROM_EITHER))
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (None, "requires y to be passed"),
         ([1, 2], "X has 120 points but y has 2 labels"),
         ([1] * 120, "y has 1 class"),
         ([np.nan] + [1.0] * 119, "NaN"),
@@ -269,6 +310,12 @@ def test_itq_refuses_more_bits_than_dimensions_or_points(clouds):
 def test_labels_that_are_none_are_refused(name, y, message, clouds):
     with pytest.raises(ValueError, match=message):
         PEERS[name](n_bits=4).fit(clouds[0], y)
+
+
+@pytest.mark.parametrize("name", sorted(SUPERVISED))
+def test_supervised_peers_ask_for_labels(name, clouds):
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None: give one class label per"):
+        PEERS[name](n_bits=4).fit(clouds[0])
 
 
 @pytest.mark.parametrize("name", sorted(set(PEERS) - SUPERVISED - LEARN_FROM_EITHER))

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxcode._validation import check_whole
 from proxcode.hamming import check_codes, distances
 
 Counts = NDArray[np.int64]
@@ -16,14 +17,23 @@ QUERY_BLOCK = 256
 
 
 class PrecisionRecall(NamedTuple):
-    """Precision and recall of "near where the Hamming distance is at most t", for t = 0..p."""
+    """Precision and recall of "near where the Hamming distance is at most t".
+
+    Attributes
+    ----------
+    precision, recall : ndarrays of shape (n_thresholds,)
+    threshold : ndarray of shape (n_thresholds,) or None
+        The t of each entry. Those below the first pair are not among them, so that entry k need not be t = k. None
+        where the entries are not those of thresholds, as in a mean of curves.
+    """
 
     precision: NDArray[np.float64]
     recall: NDArray[np.float64]
+    threshold: NDArray[np.int64] | None = None
 
     @property
     def f1(self) -> NDArray[np.float64]:
-        """Harmonic mean of the two, at each threshold; 0 where both are."""
+        """Harmonic mean of precision and recall, entry by entry; 0 where both are."""
         return 2 * self.precision * self.recall / np.maximum(self.precision + self.recall, np.finfo(float).tiny)
 
 
@@ -32,18 +42,23 @@ def precision_recall(near: Counts, far: Counts) -> PrecisionRecall:
 
     Examples
     --------
-    >>> precision_recall(near=np.array([3, 1]), far=np.array([1, 3]))
-    PrecisionRecall(precision=array([0.75, 0.5 ]), recall=array([0.75, 1.  ]))
+    >>> precision_recall(near=np.array([0, 3, 1]), far=np.array([0, 1, 3]))
+    PrecisionRecall(precision=array([0.75, 0.5 ]), recall=array([0.75, 1.  ]), threshold=array([1, 2]))
     """
     if near.sum() == 0:
         raise ValueError("there is no near pair: precision and recall are not defined.")
     found_near, found = np.cumsum(near), np.cumsum(near + far)
-    start = int(np.argmax(found > 0))
-    return PrecisionRecall(found_near[start:] / found[start:], found_near[start:] / found_near[-1])
+    threshold = np.flatnonzero(found > 0)
+    return PrecisionRecall(found_near[threshold] / found[threshold], found_near[threshold] / found_near[-1], threshold)
 
 
 def area_under_curve(curve: PrecisionRecall) -> float:
-    """Return the area by trapezoids, from recall 0 at the first threshold's precision."""
+    """Return the area by trapezoids, from recall 0 at the first threshold's precision.
+
+    Between two thresholds precision is taken to be linear in recall, as is usual and as in the paper. What can be
+    reached there is mostly less (Davis, Goadrich, "The Relationship Between Precision-Recall and ROC Curves", ICML
+    2006): the area is slightly optimistic where thresholds are few, for short codes.
+    """
     recall = np.concatenate([[0.0], curve.recall])
     precision = np.concatenate([curve.precision[:1], curve.precision])
     return float(np.trapezoid(precision, recall))
@@ -59,7 +74,7 @@ def ranking_counts(
     queries, base : packed codes
     query_labels, base_labels : arrays of one label per code
     same_set : bool, default=False
-        The queries are the base itself: a query is then not counted with itself.
+        The queries are the base itself, in the same order: a query is then not counted with itself.
 
     Returns
     -------
@@ -70,6 +85,11 @@ def ranking_counts(
     for codes, labels in ((queries, query_labels), (base, base_labels)):
         if len(codes) != len(labels):
             raise ValueError(f"there are {len(codes)} codes but {len(labels)} labels: give one label per code.")
+    if same_set and len(queries) != len(base):
+        raise ValueError(
+            f"same_set=True with {len(queries)} queries and {len(base)} base codes: give the same codes as both, or "
+            "same_set=False."
+        )
     n_distances = 8 * queries.shape[1] + 1
     near = np.zeros((len(queries), n_distances), np.int64)
     far = np.zeros_like(near)
@@ -101,6 +121,8 @@ def mean_average_precision(near: Counts, far: Counts, k: int | None = None) -> f
     With k, the sum is divided by the near codes that could be among k places. Queries without any near code are left
     out.
     """
+    if k is not None:
+        check_whole("k", k, 1)
     near, far = _with_near(near, far)
     size = near + far
     before, near_before = np.cumsum(size, axis=1) - size, np.cumsum(near, axis=1) - near
@@ -123,8 +145,7 @@ def _with_near(near: Counts, far: Counts) -> tuple[Counts, Counts]:
 
 def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
     """Return the number of near codes expected among the first k, for each query."""
-    if k < 1:
-        raise ValueError(f"k={k}: give at least 1.")
+    check_whole("k", k, 1)
     size = near + far
     taken = np.clip(k - (np.cumsum(size, axis=1) - size), 0, size)
     return (near * (taken / np.maximum(size, 1))).sum(axis=1)
@@ -132,6 +153,8 @@ def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
 
 def precision_at(near: Counts, far: Counts, k: int) -> float:
     """Return the mean share of near codes among the first k, expected over the orders of codes at equal distance.
+
+    Every query counts, one without any near code as 0; `recall_at` and `mean_average_precision` leave such queries out.
 
     Examples
     --------

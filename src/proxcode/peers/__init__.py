@@ -3,6 +3,7 @@
 from proxcode.peers._base import Peer
 from proxcode.peers.agh import AGH, TwoLayerAGH
 from proxcode.peers.bre import BRE
+from proxcode.peers.classifier_code import ClassifierCode
 from proxcode.peers.cosdish import COSDISH
 from proxcode.peers.dgh import DGH
 from proxcode.peers.hadamard import Hadamard
@@ -13,7 +14,6 @@ from proxcode.peers.ksh import KSH
 from proxcode.peers.lghsr import LGHSR
 from proxcode.peers.lsh import LSH
 from proxcode.peers.mlh import MLH
-from proxcode.peers.one_hot import ClassifierCode
 from proxcode.peers.quantisers import QUANTISERS, FaissITQ, FaissPQ, FaissRaBitQ
 from proxcode.peers.sdh import SDH
 from proxcode.peers.sgh import SGH

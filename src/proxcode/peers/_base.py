@@ -11,11 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxcode._validation import check_points, check_whole
 from proxcode.hamming import Codes, pack
-from proxcode.hashing import as_hash_function
-from proxcode.hashing.ridge import RidgeHash
-from proxcode.relations import SameClass
 
 Matrix = NDArray[Any]
+LARGEST = 1e140  # the squares of such numbers can be summed over all points
 
 
 class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
@@ -25,7 +23,7 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from X, and from y where the method is supervised."""
-        points = check_points(self, X, reset=True)
+        points = self._points(X, reset=True)
         check_whole("n_bits", self.n_bits, 1)
         self._fit(points, y)
         self._n_features_out = self.n_bits
@@ -34,12 +32,22 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
     def transform(self, X: ArrayLike) -> Codes:
         """Return the codes as a 0/1 matrix of shape (n, n_bits)."""
         check_is_fitted(self)
-        points = check_points(self, X, reset=False)
+        points = self._points(X, reset=False)
         return (self._scores(points) >= 0).astype(np.uint8)
 
     def encode(self, X: ArrayLike) -> Codes:
         """Return the codes packed into bytes, in the bit order of `numpy.packbits`."""
         return pack(self.transform(X))
+
+    def _points(self, X: ArrayLike, *, reset: bool) -> Matrix:
+        """Return X as a matrix of numbers whose squares do not overflow, or say what is wrong with it."""
+        points = check_points(self, X, reset=reset)
+        extreme = max(float(points.max()), float(points.min()), key=abs)
+        if abs(extreme) > LARGEST:
+            raise ValueError(
+                f"X contains {extreme:.3g}: squares of numbers beyond {LARGEST} may overflow; scale X down."
+            )
+        return points
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -54,41 +62,17 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
 
 class SupervisedPeer(Peer):
-    """A peer that learns from classes: each is given a codeword, and a hash function learns words bit by bit.
+    """A peer that learns from classes; a subclass says how to learn (`_learn`) and how to score (`_scores`)."""
 
-    A subclass says which words are learned (`_words`); `_word_scores` then scores new points.
-    """
-
-    hash_function: Any
     random_state: Any
 
     def _fit(self, X: Matrix, y: Any) -> None:
         self.classes_, members = check_classes(self, y, len(X))
-        rng = check_random_state(self.random_state)
-        words = self._words(len(self.classes_), rng)
-        bank = as_hash_function(self.hash_function)
-        bank_rng = np.random.default_rng(rng.randint(2**31))
-        self._words_by_class = None
-        bank.begin(X, bank_rng, labels=SameClass(members).label_matrix())
-        if isinstance(bank, RidgeHash) and bank.posteriors_ is not None:
-            # Least squares is linear: a word's score is the sum of its classes'.
-            self._words_by_class = words.astype(np.float64)
-            self._class_shares = np.bincount(members) / len(members)
-        else:
-            for bit in words.T:
-                bank.learn(bit[members])
-        bank.finish()
-        self.hash_function_ = bank
-
-    def _word_scores(self, X: Matrix) -> Matrix:
-        """Return the scores of the bits of words."""
-        if self._words_by_class is None:
-            return self.hash_function_.scores(X, self.hash_function_.n_bits_)
-        return (self.hash_function_.label_scores(X) / 2 + self._class_shares) @ self._words_by_class
+        self._learn(X, members, check_random_state(self.random_state))
 
     @abstractmethod
-    def _words(self, n_classes: int, rng: np.random.RandomState) -> NDArray[np.int8]:
-        """Return the word of -1 and +1 that is learned for each class, shape (n_classes, word length)."""
+    def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
+        """Learn from the points and the number of each point's class."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -117,3 +101,16 @@ def check_classes(peer: Any, y: Any, n_points: int) -> tuple[Matrix, NDArray[np.
     if len(classes) < 2:
         raise ValueError(f"y has 1 class: {name} needs at least 2.")
     return classes, members
+
+
+def indicators(members: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the matrix Y of 0 and 1 with Y[i, c] = 1 where point i is of class c.
+
+    Examples
+    --------
+    >>> indicators(np.array([1, 0, 1]))
+    array([[0., 1.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    return np.eye(members.max() + 1)[members]

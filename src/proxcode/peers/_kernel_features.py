@@ -17,6 +17,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import eigsh
 
 from proxcode._blocks import map_blocks
+from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix
 
 Real = NDArray[np.float64]
@@ -79,9 +80,7 @@ class AnchorKernel:
 
 def draw_anchors(X: Matrix, scale: Scale, n_anchors: int, rng: np.random.RandomState) -> Real:
     """Return scaled anchors, as many as asked for or as there are points."""
-    if n_anchors < 1:
-        raise ValueError(f"n_anchors={n_anchors}: give at least 1.")
-    return scale(X[rng.permutation(len(X))[:n_anchors]])
+    return scale(X[rng.permutation(len(X))[: check_whole("n_anchors", n_anchors, 1)]])
 
 
 def centred_kernel(X: Matrix, scale: Scale, anchors: Real) -> tuple[AnchorKernel, Real]:

@@ -22,9 +22,9 @@ from sklearn.utils import check_random_state
 
 from proxcode._blocks import one_blas_thread
 from proxcode._validation import check_whole
-from proxcode.peers import _kernels
 from proxcode.peers._base import Matrix, Peer, check_optional_classes
 from proxcode.peers._kernel_features import Real, UnitRows, signs, squared_distances
+from proxcode.peers._kernels import descend
 from proxcode.peers._linear import project
 
 START = 1e-3  # size of the weights to start from
@@ -106,9 +106,7 @@ class BRE(Peer):
         np.fill_diagonal(errors, 0)
         losses = [np.mean(errors**2)]
         for _ in range(self.n_rounds):
-            _kernels.descend(
-                errors, bits, scores, gram, anchors, weights, rng.randint(anchors.shape[1], size=self.n_bits)
-            )
+            descend(errors, bits, scores, gram, anchors, weights, rng.randint(anchors.shape[1], size=self.n_bits))
             losses.append(np.mean(errors**2))
             if losses[-2] - losses[-1] <= self.tolerance:
                 break

@@ -21,16 +21,16 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from proxcode._blocks import map_blocks, one_blas_thread
-from proxcode.peers._base import Matrix
+from proxcode.peers._base import Matrix, SupervisedPeer
 from proxcode.peers._kernel_features import Real, signs
-from proxcode.peers._labelled import LabelledPeer
+from proxcode.peers._linear import project
 
 SAMPLES, ALTERNATIONS = 10, 3
 RIDGE = 1.0
 TIE = 1e-5
 
 
-class COSDISH(LabelledPeer):
+class COSDISH(SupervisedPeer):
     """Column-sampled discrete supervised hashing, carried to new points by linear regression.
 
     Parameters
@@ -85,11 +85,7 @@ class COSDISH(LabelledPeer):
         self.weights_ = solve(gram, moment, assume_a="pos")
 
     def _scores(self, X: Matrix) -> Matrix:
-        out = np.empty((len(X), self.n_bits))
-        weights = self.weights_ / self.deviation_[:, None]
-        for rows, block in map_blocks(lambda rows: (X[rows] - self.mean_) @ weights, len(X)):
-            out[rows] = block
-        return out
+        return project(X, self.mean_, self.weights_ / self.deviation_[:, None])
 
 
 def _alternate(B: Real, members: NDArray[np.int64], sampled: NDArray[np.int64]) -> None:

@@ -16,12 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode._blocks import one_blas_thread
-from proxcode.peers._base import Matrix, SupervisedPeer
+from proxcode.peers._base import Matrix
+from proxcode.peers._codewords import CodewordPeer
 
 MIN_ORDER = 128
 
 
-class Hadamard(SupervisedPeer):
+class Hadamard(CodewordPeer):
     """Codewords of the classes from a Hadamard matrix, learned bit by bit by a hash function.
 
     With the same `random_state` and a hash function that learns each bit on its own, a shorter code is the beginning of

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from proxcode._blocks import map_blocks, one_blas_thread
+from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, Peer
 from proxcode.peers._linear import principal_axes, project
 
@@ -61,13 +62,12 @@ class ITQ(Peer):
                 f"n_bits={self.n_bits}: ITQ makes at most one bit per dimension and per point, and X has d={d} "
                 f"dimensions and n={n} points; give at most {min(n, d)} bits."
             )
-        if self.n_rotations < 0:
-            raise ValueError(f"n_rotations={self.n_rotations}: give at least 0.")
+        n_rotations = check_whole("n_rotations", self.n_rotations, 0)
         self.mean_, axes = principal_axes(X, self.n_bits)
         with one_blas_thread:
             start, _ = np.linalg.qr(check_random_state(self.random_state).standard_normal((self.n_bits, self.n_bits)))
             projected = project(X, self.mean_, axes).astype(X.dtype, copy=False)
-            self.directions_ = axes @ _rotate(projected, start, self.n_rotations)
+            self.directions_ = axes @ _rotate(projected, start, n_rotations)
 
     def _scores(self, X: Matrix) -> Matrix:
         return project(X, self.mean_, self.directions_)

@@ -19,15 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode._blocks import one_blas_thread
-from proxcode.peers._base import Matrix
+from proxcode._validation import check_whole
+from proxcode.peers._base import Matrix, SupervisedPeer, indicators
 from proxcode.peers._kernel_features import Centred, Real, centred_kernel, draw_anchors, leading, signs, whitener
-from proxcode.peers._labelled import LabelledPeer, indicators
 
 GAMMA = 1e-6
 MAX_STEPS, MAX_HALVINGS, GAIN = 500, 50, 0.01
 
 
-class KSH(LabelledPeer):
+class KSH(SupervisedPeer):
     """Supervised hashing with kernels.
 
     Parameters
@@ -64,11 +64,10 @@ class KSH(LabelledPeer):
         self.random_state = random_state
 
     def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
-        if self.n_labelled < 2:
-            raise ValueError(f"n_labelled={self.n_labelled}: give at least 2.")
+        n_labelled = check_whole("n_labelled", self.n_labelled, 2)
         scale = Centred(X.mean(axis=0, dtype=np.float64))
         anchors = draw_anchors(X, scale, self.n_anchors, rng)
-        labelled = np.sort(rng.permutation(len(X))[: self.n_labelled])
+        labelled = np.sort(rng.permutation(len(X))[:n_labelled])
         with one_blas_thread:
             self.kernel_, features = centred_kernel(X, scale, anchors)
             residual = _Residual(self.n_bits, indicators(members[labelled]), np.empty((len(labelled), 0)))

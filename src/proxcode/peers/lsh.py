@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from proxcode.peers._base import Matrix, Peer
@@ -27,7 +28,7 @@ class LSH(Peer):
         self.random_state = random_state
 
     def _fit(self, X: Matrix, y: Any) -> None:
-        self.mean_ = X.mean(axis=0)
+        self.mean_ = X.mean(axis=0, dtype=np.float64)
         self.directions_ = check_random_state(self.random_state).standard_normal((X.shape[1], self.n_bits))
 
     def _scores(self, X: Matrix) -> Matrix:

@@ -27,9 +27,9 @@ from sklearn.utils import check_random_state
 
 from proxcode._blocks import map_blocks, one_blas_thread
 from proxcode._validation import check_whole
-from proxcode.peers import _kernels
 from proxcode.peers._base import Matrix, Peer, check_optional_classes
 from proxcode.peers._kernel_features import Real, UnitRows, signs, squared_distances
+from proxcode.peers._kernels import loss_adjusted
 from proxcode.peers._linear import principal_axes
 
 BATCH, MOST_PAIRS = 100, 100_000  # pairs of a step and of an epoch
@@ -156,7 +156,7 @@ def _lines(n_bits: int, rho: Any, far_weight: float) -> Real:
 def _gradient(W: Real, ends: Real, lines: Real) -> Real:
     """Return the mean gradient of the bound; ends are the first points of all pairs, then the second ones."""
     scores = ends @ W
-    return ends.T @ (_kernels.loss_adjusted(scores, lines) - signs(scores)) / len(lines)
+    return ends.T @ (loss_adjusted(scores, lines) - signs(scores)) / len(lines)
 
 
 class _Pairs:

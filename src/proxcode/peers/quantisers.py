@@ -45,7 +45,7 @@ class Quantiser(Peer):
     def encode(self, X: ArrayLike) -> Codes:
         """Return FAISS's codes, shape (n, code_size_), the first bit of each byte its lowest."""
         check_is_fitted(self)
-        points = _single(check_points(self, X, reset=False))
+        points = self._points(X, reset=False)
         with _one_thread(_import_faiss(self)):
             codes: Codes = self.index_.sa_encode(points)
         return codes
@@ -54,7 +54,7 @@ class Quantiser(Peer):
         """Return the distances that are estimated from points to codes, shape (n, n_codes)."""
         check_is_fitted(self)
         faiss = _import_faiss(self)
-        queries, codes = _single(check_points(self, X, reset=False)), check_codes(codes)
+        queries, codes = self._points(X, reset=False), check_codes(codes)
         if codes.shape[1] != self.code_size_:
             raise ValueError(f"codes have {codes.shape[1]} bytes but encode gives {self.code_size_}: encode again.")
         with _one_thread(faiss):
@@ -63,13 +63,16 @@ class Quantiser(Peer):
             index = faiss.clone_index(faiss.downcast_index(self.index_.index))
             return self._estimates(index, queries, np.ascontiguousarray(codes))
 
+    def _points(self, X: ArrayLike, *, reset: bool) -> NDArray[np.float32]:
+        return _single(check_points(self, X, reset=reset))
+
     def _fit(self, X: Matrix, y: Any) -> None:
         faiss = _import_faiss(self)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        points = _single(X)
-        index = self._chain(faiss, len(points), points.shape[1], seed)
+        n, d = X.shape
+        index = self._chain(faiss, n, d, seed)
         with _one_thread(faiss):
-            index.train(points)
+            index.train(X)
         self.index_, self.code_size_ = index, int(index.sa_code_size())
 
     def _scores(self, X: Matrix) -> Matrix:

@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve
 
 from proxcode._blocks import one_blas_thread
-from proxcode.peers._base import Matrix
+from proxcode._validation import check_whole
+from proxcode.peers._base import Matrix, SupervisedPeer, indicators
 from proxcode.peers._dcc import descend
 from proxcode.peers._kernel_features import AnchorKernel, Real, UnitRows, draw_anchors, signs
-from proxcode.peers._labelled import LabelledPeer, indicators
 
 SIGMA = 0.4
 NU, LAMBDA, DELTA = 1e-5, 1.0, 1e-2
 INNER_ROUNDS = 10
 
 
-class SDH(LabelledPeer):
+class SDH(SupervisedPeer):
     """Supervised discrete hashing.
 
     Parameters
@@ -63,15 +63,14 @@ class SDH(LabelledPeer):
         self.random_state = random_state
 
     def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
-        if self.n_rounds < 1:
-            raise ValueError(f"n_rounds={self.n_rounds}: give at least 1.")
+        n_rounds = check_whole("n_rounds", self.n_rounds, 1)
         scale = UnitRows(np.zeros(X.shape[1]))
         anchors = draw_anchors(X, scale, self.n_anchors, rng)
         self.kernel_ = AnchorKernel(scale, anchors, 2 * SIGMA**2, np.zeros(len(anchors)))
         bits = signs(rng.standard_normal((len(X), self.n_bits)))
         with one_blas_thread:
             features = np.hstack([self.kernel_.features(X), np.ones((len(X), 1))])
-            self.weights_ = _alternate(features, indicators(members), bits, self.n_rounds)
+            self.weights_ = _alternate(features, indicators(members), bits, n_rounds)
 
     def _scores(self, X: Matrix) -> Matrix:
         return self.kernel_.project(X, self.weights_)

@@ -5,7 +5,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from proxcode._validation import check_points
 from proxcode.peers._base import Matrix, Peer
 
 
@@ -48,7 +47,7 @@ class Sign(Peer):
         """Look at the shape of X, and at its mean."""
         if self.n_bits is not None:
             return super().fit(X, y)
-        points = check_points(self, X, reset=True)
+        points = self._points(X, reset=True)
         self._look(points, points.shape[1])
         return self
 

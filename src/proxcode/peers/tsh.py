@@ -20,16 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode._blocks import one_blas_thread
+from proxcode._validation import check_whole
 from proxcode.hashing import SVMHash, as_hash_function
-from proxcode.peers._base import Matrix
+from proxcode.peers._base import Matrix, SupervisedPeer
 from proxcode.peers._kernel_features import Real, leading, signs
-from proxcode.peers._labelled import LabelledPeer
 
 SVM_SAMPLES = 2000
 MAX_SWEEPS = 100
 
 
-class TSH(LabelledPeer):
+class TSH(SupervisedPeer):
     """Two-step hashing with the hinge loss.
 
     Parameters
@@ -66,9 +66,8 @@ class TSH(LabelledPeer):
         self.random_state = random_state
 
     def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
-        if self.n_labelled < 2:
-            raise ValueError(f"n_labelled={self.n_labelled}: give at least 2.")
-        labelled = np.sort(rng.permutation(len(X))[: self.n_labelled])
+        n_labelled = check_whole("n_labelled", self.n_labelled, 2)
+        labelled = np.sort(rng.permutation(len(X))[:n_labelled])
         chosen = SVMHash(max_samples=SVM_SAMPLES) if self.hash_function is None else self.hash_function
         bank = as_hash_function(chosen)
         bank.begin(X[labelled], np.random.default_rng(rng.randint(2**31)))

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.peers._base import Matrix, SupervisedPeer
+from proxcode.peers._base import Matrix
+from proxcode.peers._codewords import CodewordPeer
 from proxcode.peers.hadamard import hadamard_codewords
 
 
-class ClassifierCode(SupervisedPeer):
+class ClassifierCode(CodewordPeer):
     """Codeword of the class that one-versus-rest hash functions predict.
 
     With at least as many bits as classes the codeword is one-hot, bit k for class k, and further bits stay 0. With
