@@ -190,14 +190,14 @@ def draw(losses: list[Loss], path: Path) -> None:
     from matplotlib.figure import Figure
 
     datasets = list(dict.fromkeys(row.dataset for row in losses))
-    figure = Figure(figsize=(11, 3 * len(datasets) + 0.4), layout="constrained")
+    figure = Figure(figsize=(11, 3.2 * len(datasets) + 0.4), layout="constrained")
     axes = figure.subplots(len(datasets), len(PARTS), sharex=True, sharey="row", squeeze=False)
     for ax, (dataset, parts) in zip(axes.ravel(), product(datasets, PARTS), strict=True):
         for (guess, colour), (update, style) in product(zip(GUESSES, COLOURS, strict=False), STYLES.items()):
             curve = mean_curve(losses, dataset=dataset, parts=parts, guess=guess, update=update)
             shown = np.maximum(curve, 1e-6)  # none misplaced has no logarithm
             ax.semilogy(np.arange(1, len(curve) + 1), shown, style, color=colour, label=f"{guess}, {update}")
-        ax.set_title(f"{dataset}; {parts} threshold and weights", fontsize="medium")
+        ax.set_title(f"{dataset}\n{parts} threshold and weights", fontsize="medium")
     for ax in axes[-1]:
         ax.set_xlabel("bits")
     for ax in axes[:, 0]:
