@@ -54,7 +54,7 @@ def _draw(rows: list[Row]) -> Any:
         seconds = [max(row[f"{name}_seconds"], 1e-4) for row in rows]
         ax.barh(place + offset, seconds, height=0.38, color=colour, label=name)
     ax.set_yticks(place, [row["method"] for row in rows])
-    ax.set(xscale="log", xlabel="seconds", ylabel="method")
+    ax.set(xscale="log", xlabel="seconds", ylabel="method", ylim=(-0.7, len(rows) - 0.3))
     ax.set_title(f"{rows[0]['n_train']:,} points to learn from, {rows[0]['n_test']:,} to encode, {N_BITS} bits")
-    ax.legend(frameon=False)
+    ax.legend(frameon=False, loc="lower right")
     return figure
