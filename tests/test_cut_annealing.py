@@ -3,6 +3,7 @@
 import _thread
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,6 +26,7 @@ from proxcode.cut import (
     sparse_graph,
     spectral,
 )
+from proxcode.cut import search as search_module
 from proxcode.cut.walks import DenseWalk, GraphWalk, SparseWalk, walk_on
 from test_cut import best_value, random_weights
 
@@ -342,7 +344,7 @@ def test_interrupt_returns_the_best_so_far(density, rng, monkeypatch):
 
 def test_ctrl_c_is_heard_soon(rng):
     W = random_weights(rng, 400, 0.1)
-    signed_cut(W, search=Annealing(n_sweeps=10))
+    signed_cut(W, time_limit=0.1)  # loads the kernels
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
     start = time.perf_counter()
@@ -350,6 +352,16 @@ def test_ctrl_c_is_heard_soon(rng):
     assert cut.status == "interrupted"
     assert time.perf_counter() - start < 10
     assert_no_flip_improves(cut, W)
+
+
+def test_ctrl_c_while_kernels_are_loaded_is_heard(rng, monkeypatch):
+    interrupted = replace(signed_cut(random_weights(rng, 30), random_state=0), status="interrupted")
+    search_module.warm_up.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(search_module.Annealing, "solve", lambda *_: interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            signed_cut(random_weights(rng, 30), time_limit=0.1)
+    assert signed_cut(random_weights(rng, 30), time_limit=0.1).status != "interrupted"
 
 
 def test_interrupted_restarts_return_the_best_so_far(rng, monkeypatch):

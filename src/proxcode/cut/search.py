@@ -181,4 +181,6 @@ def warm_up(form: type[SignedGraph], dtype: np.dtype[Any] | None) -> None:
         walk.anneal(np.ones(1), np.zeros(1, np.int64))
         walk.combine(side, walk.side)
         BitUpdate().improve(graph, side, rng)
-    Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)
+    small = Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)
+    if small.status == "interrupted":  # Ctrl-C is meant for the caller's graph
+        raise KeyboardInterrupt
