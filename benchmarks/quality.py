@@ -11,11 +11,10 @@ protocol and seed: what is finished is not run again, and a killed run loses the
 import argparse
 import sys
 
-import numpy as np
-
 from _common import RESULTS
 from proxcode.experiments.methods import METHODS
 from proxcode.experiments.protocols import PROTOCOLS
+from proxcode.experiments.report import mean_and_spread, shown
 from proxcode.experiments.runner import Cell, run_cells, write_rows
 
 FOLDER = RESULTS / "quality"
@@ -33,14 +32,13 @@ def show(rows, protocol, figure):
     mine = [row for row in rows if row["protocol"] == protocol]
     bits = sorted({row["bits"] for row in mine})
     print(f"\n{protocol}: {FIGURES[figure]}, mean and spread over seeds")
-    print(f"{'bits':<16}" + "".join(f"{n_bits:>14}" for n_bits in bits))
+    print(f"{'bits':<16}" + "".join(f"{n_bits:>16}" for n_bits in bits))
     for method in dict.fromkeys(row["method"] for row in mine):
         cells = []
         for n_bits in bits:
             values = [row[figure] for row in mine if (row["method"], row["bits"]) == (method, n_bits)]
-            spread = f" ±{np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
-            cells.append(f"{np.mean(values):.3f}{spread}" if values else "")
-        print(f"{method:<16}" + "".join(f"{cell:>14}" for cell in cells))
+            cells.append(shown(*mean_and_spread(values)))
+        print(f"{method:<16}" + "".join(f"{cell:>16}" for cell in cells))
 
 
 def main():

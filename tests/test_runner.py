@@ -12,10 +12,11 @@ from proxcode.cli import main
 from proxcode.experiments import EXPERIMENTS
 from proxcode.experiments import runner as runner_module
 from proxcode.experiments.curves import mean_curve, where_above
-from proxcode.experiments.methods import FITS, METHODS, Method, fit_each
+from proxcode.experiments.methods import FITS, METHODS, SLOW, Method, fit_each
 from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
+from proxcode.experiments.report import reasons
 from proxcode.experiments.runner import Cell, histograms, run_cells
-from proxcode.experiments.table import BITS, PAPER, SLOW, markdown, reasons, summary
+from proxcode.experiments.table import BITS, PAPER, markdown, summary
 from proxcode.hamming import distances, pack
 from proxcode.metrics import area_under_curve, precision_recall
 from proxcode.peers import ITQ
@@ -191,3 +192,10 @@ def test_mean_curves_take_the_first_of_equal_recalls():
     assert where_above(late, at_once) == []
     (everywhere,) = where_above(at_once, late)
     assert everywhere.startswith("recall .01 to 1.00 by ")
+
+
+def test_a_damaged_record_is_named_with_a_remedy(tmp_path):
+    run_cells([CELL], tmp_path, quick=True)
+    CELL.path(tmp_path / "cells").write_text('{"settings"')
+    with pytest.raises(ValueError, match=r"LSH-seed0.json is no record of a run, or damaged: delete it"):
+        run_cells([CELL], tmp_path, quick=True)

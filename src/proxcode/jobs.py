@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxcode._files import kind_of, read_file
 from proxcode.code import ProximityPreservingCode
-from proxcode.cut import Annealing, Restarts, SuitableBound, signed_cut
+from proxcode.cut import Annealing, MaxCut, Restarts, SuitableBound, signed_cut
 from proxcode.encoding import Encoded, encode_file
 from proxcode.evaluation import Evaluation, evaluate
 from proxcode.hashing import HashFunction, KernelHash, LinearHash, SVMHash
@@ -314,7 +314,7 @@ def cut_graph(
     is_cut = cut.side[edges.row] != cut.side[edges.col]
     if output is not None:
         write_table(output, {"point": names, "side": cut.side})
-    upper = (float(edges.data.sum()) + cut.upper_bound / 2) / 2 if max_cut else cut.upper_bound
+    upper = MaxCut(cut, float(edges.data.sum())).upper_bound if max_cut else cut.upper_bound
     return {
         "points": len(names),
         "edges": edges.nnz,

@@ -13,6 +13,7 @@ proves nothing.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg
@@ -115,13 +116,11 @@ def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Gener
 
 def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
     """Return a graph whose weights can be squared, and the power of two that they were divided by."""
-    weights = graph.weights
-    blocks = [weights.data] if sp.issparse(weights) else (weights[rows] for rows in row_blocks(graph.n_points))
-    largest = max(float(np.abs(block).max(initial=0.0)) for block in blocks)
+    largest = max(float(np.abs(block).max(initial=0.0)) for block in _weight_blocks(graph))
     if largest == 0.0 or SQUARED[0] < largest < SQUARED[1]:
         return graph, 1.0
     unit = float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), LEAST_EXPONENT)))
-    return type(graph)(weights / unit), unit  # type: ignore[call-arg]
+    return type(graph)(graph.weights / unit), unit  # type: ignore[call-arg]
 
 
 def ceiling_bound(graph: ExplicitGraph, side: Side, value: float) -> float:
@@ -171,6 +170,12 @@ def _common_divisor(graph: SignedGraph) -> float:
 def _are_whole(graph: SignedGraph) -> bool:
     if not isinstance(graph, DenseGraph | SparseGraph):
         return False
-    weights = graph.weights
-    blocks = [weights.data] if sp.issparse(weights) else (weights[rows] for rows in row_blocks(graph.n_points))
-    return all(bool(np.all(block == np.rint(block))) for block in blocks)
+    return all(bool(np.all(block == np.rint(block))) for block in _weight_blocks(graph))
+
+
+def _weight_blocks(graph: ExplicitGraph) -> Iterator[Vector]:
+    """Yield the stored weights, of a large array some rows at a time."""
+    if isinstance(graph, SparseGraph):
+        yield graph.weights.data
+    else:
+        yield from (graph.weights[rows] for rows in row_blocks(graph.n_points))

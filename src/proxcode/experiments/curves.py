@@ -14,11 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode._files import replacing
-from proxcode.experiments.methods import METHODS
-from proxcode.experiments.runner import Cell, Row, histograms, run_cells
+from proxcode.experiments.methods import METHODS, SLOW
+from proxcode.experiments.report import mean_and_spread, reasons, shown, write_text
+from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells
 from proxcode.experiments.table import CURVE_BITS as N_BITS
-from proxcode.experiments.table import SEEDS, SLOW, mean_and_spread, reasons, shown
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
 from proxcode.plots import COLOURS, save_figure
 from proxcode.tables import write_table
@@ -51,8 +50,7 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
         curves[protocol][name] = mean_curve(alike)
     paths = [output / f"precision_recall.{ending}" for ending in ("csv", "md", "png")]
     write_table(paths[0], _columns(of_splits))
-    with replacing(paths[1]) as partial:
-        partial.write_text(markdown(curves, rows, protocols) + reasons(cells, output))
+    write_text(paths[1], markdown(curves, rows, protocols) + reasons(cells, output))
     save_figure(draw(curves, protocols), paths[2], dpi=200)
     return paths
 

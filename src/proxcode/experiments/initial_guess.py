@@ -164,11 +164,11 @@ def curves(relation: Relation, parts: str, seed: int, n_bits: int) -> list[tuple
             seed=seed,
             code=GrowingCode(relation.n_points),
         )
-        found.append((guess, update, losses(loop, n_bits)))
+        found.append((guess, update, learn(loop, n_bits)))
     return found
 
 
-def losses(loop: BitLoop, n_bits: int) -> list[float]:
+def learn(loop: BitLoop, n_bits: int) -> list[float]:
     """Return the loss after each bit; once no pair is misplaced the code is kept as it is, with a loss of 0."""
     found: list[float] = []
     while len(found) < n_bits and 0.0 not in found:

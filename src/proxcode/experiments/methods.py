@@ -14,6 +14,7 @@ from proxcode.proximity import Proximity
 from proxcode.threshold import EqualErrorThreshold
 from proxcode.weights import GradientWeights
 
+SLOW = ("PPC-paper",)  # a support vector machine of thousands of points for each bit: hours on 59,000 points
 PAPER_SAMPLES = 5000  # points that each SVM of the paper's method is trained on, of more
 
 

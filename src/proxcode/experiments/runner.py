@@ -33,6 +33,7 @@ from proxcode.model_file import versions
 from proxcode.tables import write_table
 
 PRECISION_AT = 100
+SEEDS = (0, 1, 2)
 CELLS = "cells"
 
 
@@ -109,7 +110,12 @@ def write_json(path: Path, record: dict[str, Any], **layout: Any) -> None:
 
 def read_json(path: Path) -> dict[str, Any]:
     """Return a record, empty where there is none."""
-    return json.loads(path.read_text()) if path.exists() else {}
+    if not path.exists():
+        return {}
+    try:
+        return dict(json.loads(path.read_text()))
+    except ValueError:
+        raise ValueError(f"{path} is no record of a run, or damaged: delete it, and it is measured again.") from None
 
 
 def write_rows(path: Path, rows: list[Row]) -> None:

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from proxcode._files import replacing
-from proxcode.experiments.methods import METHODS
-from proxcode.experiments.runner import Cell, Row, left_out, run_cells, write_rows
+from proxcode.experiments.methods import METHODS, SLOW
+from proxcode.experiments.report import mean_and_spread, reasons, shown, write_text
+from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows
 
 PROTOCOL = "labels cifar10-gist"
 BITS = (12, 16, 24, 32, 48, 64, 96, 128)
 QUICK_BITS = (12, 32)
 CURVE_BITS = 50  # measured along: these fits serve the precision-recall curves too
-SEEDS = (0, 1, 2)
-SLOW = ("PPC-paper",)  # a support vector machine of thousands of points for each bit: hours at this size
 PAPER_BITS = (12, 16, 24, 32)
 NOTES = """
 PPC is this library's default, which goes beyond the paper; PPC-paper has the paper's own parts, with a support vector
@@ -52,19 +50,8 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     paths = [output / "table1_splits.csv", output / "table1.csv", output / "table1.md"]
     write_rows(paths[0], rows)
     write_rows(paths[1], table)
-    with replacing(paths[2]) as partial:
-        partial.write_text(markdown(table, bits) + NOTES + reasons(cells, output))
+    write_text(paths[2], markdown(table, bits) + NOTES + reasons(cells, output))
     return paths
-
-
-def reasons(cells: list[Cell], output: Path) -> str:
-    """Return for people what was left out and why."""
-    lines = []
-    for reason, some in left_out(cells, output).items():
-        lengths = sorted({cell.bits[0] for cell in some})
-        names = ", ".join(dict.fromkeys(cell.method for cell in some))
-        lines.append(f"- {names} at {', '.join(map(str, lengths))} bits: {reason}")
-    return "\nLeft out:\n\n" + "\n".join(lines) + "\n" if lines else ""
 
 
 def summary(rows: list[Row], names: list[str], bits: tuple[int, ...], paper: dict[str, tuple[float, ...]]) -> list[Row]:
@@ -93,20 +80,3 @@ def markdown(table: list[Row], bits: tuple[int, ...]) -> str:
         if any(published):
             lines.append(f"| {name}, the paper's | " + " | ".join(published) + " |")
     return "\n".join(lines) + "\n"
-
-
-def mean_and_spread(areas: list[float]) -> tuple[float, float]:
-    """Return the mean of splits and their standard deviation, NaN where there are too few."""
-    mean = float(np.mean(areas)) if areas else float("nan")
-    return mean, float(np.std(areas, ddof=1)) if len(areas) > 1 else float("nan")
-
-
-def shown(mean: float, spread: float = float("nan")) -> str:
-    """Return figures for people.
-
-    Examples
-    --------
-    >>> shown(*mean_and_spread([0.1, 0.2, 0.3])), shown(0.1), shown(float("nan"))
-    ('0.200 ± 0.100', '0.100', '')
-    """
-    return "" if np.isnan(mean) else f"{mean:.3f}" + ("" if np.isnan(spread) else f" ± {spread:.3f}")

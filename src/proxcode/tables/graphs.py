@@ -242,7 +242,8 @@ _MARKET_LAYOUTS = {"coordinate": _market_entries, "array": _market_array}
 
 
 def _from_npy(path: Path) -> _Edges:
-    return _both_ways(_from_matrix(path, matrix := map_npy(path), 0), matrix.dtype)
+    matrix = map_npy(path)
+    return _both_ways(_from_matrix(path, matrix, 0), matrix.dtype)
 
 
 def _from_npz(path: Path) -> _Edges:
