@@ -1,0 +1,127 @@
+"""Graphs made at random, one of each kind: lattices, random graphs, hubs, classes, heavy tails, fields.
+
+A pair of points is there once, the smaller first; weights are those of a max-cut.
+"""
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+
+def unique_pairs(n, first, second):
+    """Return each pair of two points once, as two arrays."""
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    codes = np.unique((low * n + high)[low < high])
+    return codes // n, codes % n
+
+
+def torus(*sizes):
+    points = np.arange(np.prod(sizes)).reshape(sizes)
+    neighbors = [np.roll(points, 1, axis).ravel() for axis in range(len(sizes))]
+    return unique_pairs(points.size, np.tile(points.ravel(), len(sizes)), np.concatenate(neighbors))
+
+
+def regular(n, degree, rng):
+    """Pairs of all points' ends drawn at random: nearly all points have this degree."""
+    ends = rng.permutation(np.repeat(np.arange(n), degree))
+    return unique_pairs(n, ends[::2], ends[1::2])
+
+
+def random_pairs(n, m, rng):
+    first, second = unique_pairs(n, *rng.integers(0, n, (2, 2 * m)))
+    chosen = np.sort(rng.permutation(len(first))[:m])
+    return first[chosen], second[chosen]
+
+
+def hubs(n, degree, rng):
+    """Each new point is tied to `degree` ends of earlier edges: the more a point has, the more it gets."""
+    ends = list(range(degree))
+    pairs = []
+    for point in range(degree, n):
+        chosen = [ends[k] for k in rng.integers(0, len(ends), degree)]
+        pairs += [(point, other) for other in chosen]
+        ends += [point, *chosen]
+    return unique_pairs(n, *np.array(pairs).T)
+
+
+def neighbors(n, k, rng):
+    """Pairs of points in space of which one is among the other's k nearest."""
+    points = rng.normal(size=(n, 3))
+    nearest = cKDTree(points).query(points, k + 1)[1][:, 1:]
+    return unique_pairs(n, np.repeat(np.arange(n), k), nearest.ravel())
+
+
+def complete(n):
+    return np.triu_indices(n, 1)
+
+
+def gaussian(m, rng):
+    return rng.normal(size=m)
+
+
+def signs(m, rng, positive=0.5):
+    return np.where(rng.random(m) < positive, 1.0, -1.0)
+
+
+def ones(m, rng):
+    return np.ones(m)
+
+
+def integers(m, rng):
+    return rng.integers(-50, 51, m).astype(np.float64)
+
+
+def cauchy(m, rng):
+    return rng.standard_cauchy(m)
+
+
+def mostly_alike(m, rng):
+    """Return the weights of a signed network in which one edge in five is hostile."""
+    return signs(m, rng, 0.2)
+
+
+def of_classes(n, k, pairs):
+    """Points of k classes: attraction within a class, as much repulsion in all between them."""
+
+    def weights(m, rng):
+        labels = rng.integers(0, k, n)
+        return np.where(labels[pairs[0]] == labels[pairs[1]], 1.0 - k, 1.0)
+
+    return weights
+
+
+def binary_program(n, m, rng):
+    """Maximise x'Qx over x in {0, 1}^n, Q of whole numbers up to 100: its linear part ties all points to one more."""
+    first, second = random_pairs(n, m, rng)
+    quadratic, linear = rng.integers(-100, 101, m) / 4.0, rng.integers(-100, 101, n) / 2.0
+    for ends in (first, second):
+        np.add.at(linear, ends, quadratic)
+    pairs = np.concatenate([first, np.arange(n)]), np.concatenate([second, np.full(n, n)])
+    return n + 1, pairs, -np.concatenate([quadratic, linear])
+
+
+def made_graphs(seed=0):
+    """Yield name, points and edges (first, second, weight)."""
+    rng = np.random.default_rng(seed)
+    classes = random_pairs(4000, 60_000, rng)
+    kinds = [
+        ("torus 60 x 60, Gaussian", 3600, torus(60, 60), gaussian),
+        ("torus 20 x 20 x 20, signs", 8000, torus(20, 20, 20), signs),
+        ("degree 3", 3000, regular(3000, 3, rng), ones),
+        ("degree 10, Gaussian", 2000, regular(2000, 10, rng), gaussian),
+        ("complete, Gaussian", 500, complete(500), gaussian),
+        ("complete, signs", 1500, complete(1500), signs),
+        ("random", 5000, random_pairs(5000, 100_000, rng), ones),
+        ("random, whole numbers", 2000, random_pairs(2000, 20_000, rng), integers),
+        ("random, Cauchy", 3000, random_pairs(3000, 30_000, rng), cauchy),
+        ("random, large, signs", 100_000, random_pairs(100_000, 300_000, rng), signs),
+        ("hubs", 3000, hubs(3000, 20, rng), ones),
+        ("hubs, signs", 10_000, hubs(10_000, 5, rng), signs),
+        ("hubs, mostly alike", 10_000, hubs(10_000, 5, rng), mostly_alike),
+        ("neighbours, signs", 5000, neighbors(5000, 8, rng), signs),
+        ("neighbours, mostly alike", 5000, neighbors(5000, 8, rng), mostly_alike),
+        ("eight classes", 4000, classes, of_classes(4000, 8, classes)),
+    ]
+    for name, n, pairs, weights in kinds:
+        yield name, n, (*pairs, weights(len(pairs[0]), rng))
+    n, pairs, weight = binary_program(2500, 300_000, rng)
+    yield "binary program", n, (*pairs, weight)
