@@ -134,3 +134,17 @@ def test_cuts_are_compared_by_identity(rng):
     cut, other = (signed_cut(random_weights(rng, 5), random_state=0) for _ in "ab")
     assert cut != other
     assert len({cut, other}) == 2
+
+
+@pytest.mark.parametrize(("dtype", "rounding"), [(np.float64, 9e-11), (np.float32, 9e-6)])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("search", [None, Annealing(n_sweeps=50, enumerate_up_to=0)], ids=repr)
+def test_proved_holds_for_both_triangles(search, form, dtype, rounding, rng):
+    for seed in range(20):
+        W = np.sign(random_weights(rng, 10)) * (1 + rounding * rng.uniform(-0.5, 0.5, (10, 10)))
+        W = W.astype(dtype)
+        cut = signed_cut(form(W), search=search, bound=CycleBound(), random_state=seed)
+        best = best_value(W.astype(np.float64))
+        allowed = (2.0**-43 if dtype == np.float64 else 2.0**-23) * np.abs(W).sum(dtype=np.float64)
+        assert cut.upper_bound >= best - allowed
+        assert not cut.proved or cut.value >= best - allowed

@@ -18,8 +18,6 @@ from proxcode.cut.graph import DenseGraph, Edges, SignedGraph, SparseGraph, row_
 
 LARGEST = float(np.finfo(np.float64).max) / 8  # b'Wb and its changes stay finite below
 SMALLEST = 16 * float(np.finfo(np.float64).tiny)  # and keep their digits above
-ASYMMETRY = {np.dtype(np.float32): 1e-5}  # of an entry; for all others:
-DEFAULT_ASYMMETRY = 1e-10
 
 
 def as_graph(W: Any) -> SignedGraph:
@@ -31,9 +29,9 @@ def as_graph(W: Any) -> SignedGraph:
         A symmetric matrix of shape (n, n), its diagonal ignored; a networkx graph, whose edges have a number `weight`
         or `sign`, 1 where they have neither and sign |weight| where they have both, and whose points are numbered in
         the order of `list(G)`; or edges as a list of tuples (i, j, weight) or (i, j), of weight 1, or as numbers of
-        shape (m, 3). Edges given several times, or in both directions, are summed (files of
-        edges that the command line reads count both directions once). Numbers of shape (3, 3) are a
-        matrix: give three edges as a list of tuples.
+        shape (m, 3). Edges given several times, or in both directions, are summed (files of edges that the command line
+        reads count both directions once). Numbers of shape (3, 3) are a matrix: give three edges as a list of tuples.
+        A matrix that is symmetric up to rounding is replaced by (W + W.T) / 2, which has the same b'Wb.
 
     Examples
     --------
@@ -109,11 +107,7 @@ def _matrix_graph(W: Any) -> DenseGraph | SparseGraph:
     if W.shape[0] == 0:
         raise ValueError("W has no points: give at least one.")
     _check_real(W)
-    if not sp.issparse(W):
-        return DenseGraph(_checked_dense(W))
-    graph = SparseGraph(W)  # a copy: what follows sorts its entries
-    _check_sparse(graph.weights)
-    return graph
+    return _sparse_graph(W) if sp.issparse(W) else DenseGraph(_symmetric_array(W))
 
 
 def _checked_edges(W: Any, weight_of: Callable[..., float] | None = None) -> tuple[int, *Edges]:
@@ -201,19 +195,22 @@ def _check_finite(weight: NDArray[Any]) -> None:
         raise ValueError("W has NaN or infinite weights: set unknown pairs to 0.")
 
 
-def _check_sparse(W: Any) -> None:
-    _check_finite(W.data)
-    difference, size = abs(W - W.T), abs(W)
-    if difference.nnz:
-        excess = (difference - DEFAULT_ASYMMETRY * size.maximum(size.T)).max()
-        _check_symmetric(W, float(excess), float(difference.max()), float(size.max()))
+def _sparse_graph(W: Any) -> SparseGraph:
+    graph = SparseGraph(W)  # a copy: what follows sorts its entries
+    weights = graph.weights
+    _check_finite(weights.data)
+    difference, size = abs(weights - weights.T), abs(weights)
+    if not difference.nnz:
+        return graph
+    excess = (difference - _asymmetry(W.dtype) * size.maximum(size.T)).max()
+    _check_symmetric(weights, float(excess), float(difference.max()), _rounding(W.dtype) * float(size.max()))
+    return SparseGraph(_symmetrised(weights))
 
 
-def _checked_dense(W: NDArray[Any]) -> NDArray[Any]:
-    """Check row blocks against column blocks: no second array of W's size."""
+def _symmetric_array(W: NDArray[Any]) -> NDArray[Any]:
+    """Check row blocks against column blocks: no second array of W's size, unless W is asymmetric."""
     if W.dtype not in (np.float32, np.float64):
         W = W.astype(np.float64)
-    allowed = ASYMMETRY.get(W.dtype, DEFAULT_ASYMMETRY)
     largest, difference, excess = 0.0, 0.0, 0.0
     for rows in row_blocks(len(W)):
         block, mirrored = W[rows], W[:, rows].T
@@ -223,15 +220,33 @@ def _checked_dense(W: NDArray[Any]) -> NDArray[Any]:
         if between.any():
             size = np.maximum(np.abs(block), np.abs(mirrored))
             difference = max(difference, float(between.max()))
-            excess = max(excess, float((between - allowed * size).max()))
+            excess = max(excess, float((between - _asymmetry(W.dtype) * size).max()))
         largest = max(largest, float(np.abs(block).max()))
-    _check_symmetric(W, excess, difference, largest)
-    return W
+    _check_symmetric(W, excess, difference, _rounding(W.dtype) * largest)
+    return _symmetrised(W) if difference else W
 
 
-def _check_symmetric(W: Any, excess: float, difference: float, largest: float) -> None:
+def _asymmetry(dtype: np.dtype[Any]) -> float:
+    """Return what part of an entry may differ from its mirror image."""
+    return 1e-5 if dtype == np.float32 else 1e-10
+
+
+def _rounding(dtype: np.dtype[Any]) -> float:
+    """Return what part of the largest entry may differ too, for entries that are sums."""
+    return 8.0 * float(np.finfo(np.float32 if dtype == np.float32 else np.float64).eps)
+
+
+def _symmetrised(W: Any) -> Any:
+    """Return (W + W.T) / 2; sums that overflow are refused by `check_sum`."""
+    with np.errstate(over="ignore"):
+        mean = W + W.T
+    mean /= 2
+    return mean
+
+
+def _check_symmetric(W: Any, excess: float, difference: float, allowed: float) -> None:
     """Refuse entries that differ from their mirror image by more than rounding: their own, or that of sums."""
-    if excess <= 8 * float(np.finfo(W.dtype).eps) * largest:
+    if excess <= allowed:
         return
     triangles = (sp.triu(W, 1), sp.tril(W, -1)) if sp.issparse(W) else (np.triu(W, 1), np.tril(W, -1))
     is_triangular = any(abs(triangle).max() == 0 for triangle in triangles)
