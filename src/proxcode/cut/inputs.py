@@ -8,6 +8,7 @@
 
 import reprlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -96,9 +97,14 @@ def _as_known_form(W: Any) -> Any:
     if isinstance(W, Mapping):
         raise ValueError("W is a dictionary: give edges as a list of tuples (i, j, weight).")
     try:
-        return np.asarray(W)
+        array = np.asarray(W)
     except ValueError:
         raise ValueError("W has rows of different lengths: give a square matrix, or edges as tuples.") from None
+    if array.ndim == 0:
+        raise ValueError(
+            f"W is {reprlib.repr(W)}: give a square matrix, a networkx graph or a list of tuples (i, j, weight)."
+        )
+    return array
 
 
 def _matrix_graph(W: Any) -> DenseGraph | SparseGraph:
@@ -116,17 +122,18 @@ def _checked_edges(W: Any, weight_of: Callable[..., float] | None = None) -> tup
         return _networkx_edges(W, weight_of or _weight_of)
     edges = _tuples(W) if _is_list_of_tuples(W) else np.asarray(W)
     _check_real(edges)
-    points, weight = edges[:, :2], edges[:, 2].astype(np.float64)
     if len(edges) == 0:
         raise ValueError("W has no points: give at least one edge, or a matrix.")
-    if not (np.isfinite(points.astype(np.float64)).all() and (points >= 0).all() and (points % 1 == 0).all()):
-        raise ValueError("edges must name their points by whole numbers from 0 on in their first two columns.")
-    points = points.astype(np.int64)
-    _check_finite(weight)
-    n = int(points.max()) + 1
-    if n > 100 * len(edges) + 1_000_000:
-        raise ValueError(f"an edge names point {n - 1}, but there are {len(edges)} edges: number points from 0 on.")
-    return n, points[:, 0], points[:, 1], weight
+    named, weight = edges[:, :2].astype(np.float64), edges[:, 2].astype(np.float64)
+    if (wrong := ~((named >= 0) & (named < np.inf) & (named == np.rint(named)))).any():
+        raise ValueError(f"an edge names point {named[wrong][0]:g}: give points whole numbers from 0 on.")
+    if (largest := float(named.max())) >= 100 * len(edges) + 1_000_000:
+        raise ValueError(
+            f"an edge names point {largest:.0f}, but there are {len(edges)} edges: number points from 0 on."
+        )
+    points = named.astype(np.int64)
+    _check_finite(weight, lambda edge: (points[edge, 0], points[edge, 1]))
+    return int(largest) + 1, points[:, 0], points[:, 1], weight
 
 
 def _tuples(edges: list[tuple[Any, ...]]) -> NDArray[Any]:
@@ -142,7 +149,10 @@ def _tuples(edges: list[tuple[Any, ...]]) -> NDArray[Any]:
                     f"edge ({u!r}, {v!r}) names a point {point!r}: number the points 0..n-1, or use a networkx graph."
                 )
         _number(u, v, weight)
-    return np.array(full, np.float64)
+    try:
+        return np.array(full, np.float64)
+    except OverflowError:
+        raise ValueError("an edge names a point larger than a float can hold: number points from 0 on.") from None
 
 
 def _networkx_edges(G: Any, weight_of: Callable[..., float]) -> tuple[int, *Edges]:
@@ -151,7 +161,7 @@ def _networkx_edges(G: Any, weight_of: Callable[..., float]) -> tuple[int, *Edge
         raise ValueError("the graph has no points: give at least one.")
     edges = [(number[u], number[v], weight_of(u, v, attributes)) for u, v, attributes in G.edges(data=True)]
     first, second, weight = np.array(edges, np.float64).reshape(-1, 3).T
-    _check_finite(weight)
+    _check_finite(weight, lambda edge: list(G.edges)[edge][:2])
     return len(number), first.astype(np.int64), second.astype(np.int64), weight
 
 
@@ -190,15 +200,20 @@ def _check_real(W: Any) -> None:
         raise ValueError(f"W must hold real numbers; got dtype {W.dtype}.")
 
 
-def _check_finite(weight: NDArray[Any]) -> None:
-    if not np.isfinite(weight).all():
-        raise ValueError("W has NaN or infinite weights: set unknown pairs to 0.")
+def _check_finite(weight: NDArray[Any], pair_of: Callable[[int], tuple[Any, Any]]) -> None:
+    """Refuse weights that are no finite numbers; `pair_of` tells the points of an entry."""
+    if (is_finite := np.isfinite(weight)).all():
+        return
+    entry = int(np.argmin(is_finite))
+    u, v = pair_of(entry)
+    raise ValueError(f"W has NaN or infinite weights, {weight.flat[entry]} at ({u}, {v}): set unknown pairs to 0.")
 
 
 def _sparse_graph(W: Any) -> SparseGraph:
     graph = SparseGraph(W)  # a copy: what follows sorts its entries
     weights = graph.weights
-    _check_finite(weights.data)
+    entries = weights.tocoo()
+    _check_finite(entries.data, lambda entry: (entries.row[entry], entries.col[entry]))
     difference, size = abs(weights - weights.T), abs(weights)
     if not difference.nnz:
         return graph
@@ -214,7 +229,7 @@ def _symmetric_array(W: NDArray[Any]) -> NDArray[Any]:
     largest, difference, excess = 0.0, 0.0, 0.0
     for rows in row_blocks(len(W)):
         block, mirrored = W[rows], W[:, rows].T
-        _check_finite(block)
+        _check_finite(block, partial(_row_and_column, rows.start * len(W), len(W)))
         with np.errstate(over="ignore"):
             between = np.abs(block - mirrored)
         if between.any():
@@ -224,6 +239,10 @@ def _symmetric_array(W: NDArray[Any]) -> NDArray[Any]:
         largest = max(largest, float(np.abs(block).max()))
     _check_symmetric(W, excess, difference, _rounding(W.dtype) * largest)
     return _symmetrised(W) if difference else W
+
+
+def _row_and_column(before: int, n_columns: int, entry: int) -> tuple[int, int]:
+    return divmod(before + entry, n_columns)
 
 
 def _asymmetry(dtype: np.dtype[Any]) -> float:
