@@ -1,6 +1,7 @@
 """Graphs as people have them: what is read how, what is refused and with which advice, and what is left as it was."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -148,6 +149,18 @@ def test_ising_models_as_dictionaries():
     named = ising_ground_state({"x": 0.5}, {("x", "y"): 1.0, ("y", "z"): -1.0}, random_state=0)
     assert dict(zip(named.nodes, named.spins.tolist(), strict=True)) == {"x": -1, "y": 1, "z": 1}
     assert ising_ground_state({"x": 0.5, "y": -1.0}, {}, random_state=0).energy == -1.5
+    assert ising_ground_state({}, {(np.int64(2), np.int64(0)): 1.0}, random_state=0).nodes == [0, 1, 2]
+    many = ising_ground_state(np.ones(1_500_000), {(0, 1): 1.0}, search=Annealing(n_sweeps=1), random_state=0)
+    assert many.energy == -1_499_999
+
+
+@pytest.mark.parametrize("layout", ["bsr", "coo", "csc", "csr", "dia", "dok", "lil"])
+def test_couplings_in_any_sparse_layout(layout, rng):
+    J, h = random_weights(rng, 8, 0.5), rng.normal(size=8)
+    expected = ising_ground_state(h, J, random_state=0)
+    found = ising_ground_state(h, sp.coo_array(J).asformat(layout), random_state=0)
+    assert found.energy == pytest.approx(expected.energy)
+    np.testing.assert_array_equal(found.spins, expected.spins)
 
 
 @pytest.mark.parametrize(
@@ -158,6 +171,14 @@ def test_ising_models_as_dictionaries():
         ([1.7e308, 1.7e308], np.array([[0, 1.0], [1, 0]]), "add up to.*divide"),
         ({5: 1.0}, np.array([[0, 1.0], [1, 0]]), "a field for 5, which is none of 2 spins"),
         ({}, {}, "no spins"),
+        ([1j, 0], np.array([[0, 1.0], [1, 0]]), r"h must hold real numbers; got \[1j, 0\]"),
+        (["a", "b"], np.array([[0, 1.0], [1, 0]]), "h must hold real numbers"),
+        ({"a": "x"}, {("a", "b"): 1.0}, "h must hold real numbers"),
+        ({"a": np.nan}, {("a", "b"): 1.0}, "one finite field for each of 2 spins"),
+        (1.0, {(0, 1): 1.0}, "h is 1.0: give one field for each spin"),
+        ({}, {0: 1.0}, r"J has the key 0: give couplings as \{\(spin, spin\): coupling\}"),
+        ({}, {(0, 1, 2): 1.0}, r"J has the key \(0, 1, 2\)"),
+        ({10**9: 1.0}, {(0, 1): 1.0}, "a spin 1000000000, but 3 spins in all"),
     ],
 )
 def test_what_is_no_ising_model_is_refused(h, J, message):
@@ -175,6 +196,25 @@ def test_dense_couplings_stay_dense(rng):
 def test_views_tell_how_the_search_went():
     for found in (max_cut([(0, 1)]), frustration([(0, 1)]), ising_ground_state([1.0], [(0, 0, 0.0)])):
         assert (found.status, found.gap, len(found.history)) == ("optimal", 0.0, 1)
+
+
+@pytest.mark.parametrize(("vartype", "expected"), [("SPIN", {10**9: -1, "b": 1}), ("BINARY", {10**9: 0, "b": 1})])
+def test_variables_of_any_name_are_sampled(vartype, expected, monkeypatch):
+    class Model:
+        variables = (10**9, "b")
+
+        def to_ising(self):
+            return {10**9: 0.5, "b": 0.0}, {(10**9, "b"): 1.0}, 3.0
+
+    dimod = SimpleNamespace(
+        SPIN="SPIN", SampleSet=SimpleNamespace(from_samples_bqm=lambda *parts, info: (*parts, info))
+    )
+    monkeypatch.setitem(__import__("sys").modules, "dimod", dimod)
+    bqm = Model()
+    bqm.vartype = getattr(dimod, vartype, vartype)
+    values, model, info = sample(bqm, random_state=0)
+    assert (values, model) == (expected, bqm)
+    assert info == {"proved": True, "lower_bound": 1.5, "status": "optimal"}
 
 
 def test_sample_without_dimod_says_what_to_install(monkeypatch):

@@ -1,11 +1,13 @@
 """Problems that are a signed graph cut by another name."""
 
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
@@ -228,29 +230,72 @@ def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
     >>> ground.spins.tolist(), ground.energy
     ([-1, 1, 1], -2.5)
     """
-    if isinstance(J, Mapping):
-        return _named_ground_state(h, J, settings)
-    graph = as_graph(J)
-    fields = _fields(h, graph)
-    n = len(fields) if fields.ndim == 1 else -1
-    fits = n == graph.n_points or (n > graph.n_points and has_edges(J) and graph.nodes is None)
-    if not fits or not np.isfinite(fields).all():
-        raise ValueError(f"h must hold one finite field for each of {graph.n_points} spins; got shape {fields.shape}.")
+    has_names = isinstance(J, Mapping) and not sp.issparse(J)  # SciPy's dok arrays are dictionaries too
+    graph, fields, nodes = _named_model(h, J) if has_names else _model(h, J)
     bordered = _bordered(graph, fields)
-    bordered.nodes = None if graph.nodes is None else [*graph.nodes, None]
+    bordered.nodes = None if nodes is None else [*nodes, None]
     check_sum(bordered)
     return GroundState(signed_cut(bordered, **settings))
 
 
-def _fields(h: Any, graph: SignedGraph) -> NDArray[Any]:
-    """Return the fields as an array of floats; a dictionary has them by name, or by number."""
-    if not isinstance(h, Mapping):
-        fields = np.asarray(h)
-        return fields if fields.dtype in (np.float32, np.float64) else fields.astype(np.float64)
+def _model(h: Any, J: Any) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:
+    """Return couplings, fields and the names of the spins."""
+    graph = as_graph(J)
+    fields = _fields(_by_name(h, graph) if isinstance(h, Mapping) else h)
+    n = len(fields) if fields.ndim == 1 else -1
+    fits = n == graph.n_points or (n > graph.n_points and has_edges(J) and graph.nodes is None)
+    if not fits or not np.isfinite(fields).all():
+        raise ValueError(f"h must hold one finite field for each of {graph.n_points} spins; got shape {fields.shape}.")
+    return graph, fields, graph.nodes
+
+
+def _by_name(h: Mapping[Any, Any], graph: SignedGraph) -> list[Any]:
     names = range(graph.n_points) if graph.nodes is None else graph.nodes
     if unknown := set(h) - set(names):
         raise ValueError(f"h has a field for {next(iter(unknown))!r}, which is none of {graph.n_points} spins of J.")
-    return np.array([h.get(name, 0.0) for name in names], np.float64)
+    return [h.get(name, 0.0) for name in names]
+
+
+def _fields(h: Any) -> NDArray[Any]:
+    """Return fields as an array of floats."""
+    fields = np.asarray(h)
+    if fields.dtype in (np.float32, np.float64):
+        return fields
+    try:
+        if fields.dtype.kind not in "biufO":
+            raise TypeError
+        return fields.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"h must hold real numbers; got {reprlib.repr(h)}: give each spin its field.") from None
+
+
+def _named_model(h: Any, J: Mapping[Any, Any]) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:
+    """Return couplings that are a dictionary, as dimod has them, the fields and the names of the spins."""
+    if not isinstance(h, Mapping) and np.ndim(h) != 1:
+        raise ValueError(f"h is {reprlib.repr(h)}: give one field for each spin, or {{spin: field}}.")
+    for pair in J:
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(f"J has the key {pair!r}: give couplings as {{(spin, spin): coupling}}.")
+    given = h if isinstance(h, Mapping) else dict(enumerate(h))
+    names = list(dict.fromkeys([*given, *(name for pair in J for name in pair)]))
+    if not names:
+        raise ValueError("the model has no spins: give at least one field or coupling.")
+    are_numbers = all(isinstance(name, int | np.integer) and name >= 0 for name in names)
+    if are_numbers:
+        names = list(range(_count_spins(names)))
+    number = {name: i for i, name in enumerate(names)}
+    graph = as_graph([(number[u], number[v], coupling) for (u, v), coupling in J.items()] or [(0, 0, 0.0)])
+    fields = _fields([given.get(name, 0.0) for name in names])
+    if not np.isfinite(fields).all():
+        raise ValueError(f"h must hold one finite field for each of {len(names)} spins; got {reprlib.repr(h)}.")
+    return graph, fields, None if are_numbers else names
+
+
+def _count_spins(numbers: list[int]) -> int:
+    largest = max(numbers)
+    if largest >= 100 * len(numbers) + 1_000_000:
+        raise ValueError(f"there is a spin {largest}, but {len(numbers)} spins in all: number spins from 0 on.")
+    return int(largest) + 1
 
 
 def _bordered(graph: SignedGraph, fields: NDArray[Any]) -> DenseGraph | SparseGraph:
@@ -264,21 +309,6 @@ def _bordered(graph: SignedGraph, fields: NDArray[Any]) -> DenseGraph | SparseGr
     first, second, coupling = graph.edges()
     ends = np.concatenate([first, np.arange(n)]), np.concatenate([second, np.full(n, n)])
     return sparse_graph(n + 1, *ends, -np.concatenate([coupling, fields]))
-
-
-def _named_ground_state(h: Any, J: Mapping[Any, Any], settings: dict[str, Any]) -> GroundState:
-    """Solve a model whose couplings are a dictionary, as dimod has them."""
-    fields = h if isinstance(h, Mapping) else dict(enumerate(h))
-    names = list(dict.fromkeys([*fields, *(name for pair in J for name in pair)]))
-    if not names:
-        raise ValueError("the model has no spins: give at least one field or coupling.")
-    if all(isinstance(name, int) and name >= 0 for name in names):
-        names = list(range(max(names) + 1))
-    number = {name: i for i, name in enumerate(names)}
-    couplings = [(number[u], number[v], coupling) for (u, v), coupling in J.items()]
-    graph = as_graph([*couplings, (len(names) - 1, len(names) - 1, 0.0)])
-    graph.nodes = names
-    return ising_ground_state(fields, graph, **settings)
 
 
 def sample(bqm: Any, **settings: Any) -> Any:
@@ -303,8 +333,9 @@ def sample(bqm: Any, **settings: Any) -> Any:
     if not bqm.variables:
         raise ValueError("the model has no variables: give at least one.")
     h, J, offset = bqm.to_ising()
-    ground = ising_ground_state(h, J, **settings)
-    spins = dict(zip(ground.nodes, ground.spins.tolist(), strict=True))
-    values = spins if bqm.vartype is dimod.SPIN else {name: (spin + 1) // 2 for name, spin in spins.items()}
+    number = {name: i for i, name in enumerate(bqm.variables)}
+    couplings = {(number[u], number[v]): coupling for (u, v), coupling in J.items()}
+    ground = ising_ground_state([h[name] for name in number], couplings, **settings)
+    values = ground.spins if bqm.vartype is dimod.SPIN else (ground.spins + 1) // 2
     info = {"proved": ground.proved, "lower_bound": ground.lower_bound + offset, "status": ground.status}
-    return dimod.SampleSet.from_samples_bqm({name: values[name] for name in bqm.variables}, bqm, info=info)
+    return dimod.SampleSet.from_samples_bqm(dict(zip(number, values.tolist(), strict=True)), bqm, info=info)
