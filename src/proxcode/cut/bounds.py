@@ -13,15 +13,14 @@ proves nothing.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.graph import SUM_ROUNDING, DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
-from proxcode.cut.mixing import mix
+from proxcode.cut.graph import SUM_ROUNDING, DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector
+from proxcode.cut.mixing import mix, scaled
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Side
 from proxcode.cut.spectral import smallest_eigenpairs
@@ -29,7 +28,6 @@ from proxcode.cut.spectral import smallest_eigenpairs
 FULL_SPECTRUM = 1500  # points up to which all eigenvalues are computed
 LANCZOS_TOLERANCE = 1e-5  # the largest eigenvalues crowd together; what is left of the residual is added to the bound
 WHOLE, EXACT = 2.0**50, 2.0**53  # sums of whole weights below are exact: with room for fractions, and without
-SQUARED, LEAST_EXPONENT = (1e-100, 1e100), -1000  # weights between need no scaling; 2^-1000 has an inverse
 ROUNDING = 1e-6  # of a step: a bound this little below an attainable value counts as that value
 
 
@@ -114,15 +112,6 @@ def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Gener
     return residual + 1e-6 - float(values[0])
 
 
-def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
-    """Return a graph whose weights can be squared, and the power of two that they were divided by."""
-    largest = max(float(np.abs(block).max(initial=0.0)) for block in _weight_blocks(graph))
-    if largest == 0.0 or SQUARED[0] < largest < SQUARED[1]:
-        return graph, 1.0
-    unit = float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), LEAST_EXPONENT)))
-    return type(graph)(graph.weights / unit), unit  # type: ignore[call-arg]
-
-
 def ceiling_bound(graph: ExplicitGraph, side: Side, value: float) -> float:
     """Return the bound sum_ij |w_ij|, as it stands beside a partition and its value."""
     if graph.is_satisfied(side):
@@ -168,14 +157,6 @@ def _common_divisor(graph: SignedGraph) -> float:
 
 
 def _are_whole(graph: SignedGraph) -> bool:
-    if not isinstance(graph, DenseGraph | SparseGraph):
+    if not isinstance(graph, ExplicitGraph):
         return False
-    return all(bool(np.all(block == np.rint(block))) for block in _weight_blocks(graph))
-
-
-def _weight_blocks(graph: ExplicitGraph) -> Iterator[Vector]:
-    """Yield the stored weights, of a large array some rows at a time."""
-    if isinstance(graph, SparseGraph):
-        yield graph.weights.data
-    else:
-        yield from (graph.weights[rows] for rows in row_blocks(graph.n_points))
+    return all(bool(np.all(block == np.rint(block))) for block in graph.weight_blocks())

@@ -5,6 +5,7 @@ sides. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out eve
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,14 @@ class ExplicitGraph(SignedGraph):
     def count_edges(self) -> int:
         """Return how many pairs i < j have a weight."""
 
+    @abstractmethod
+    def weight_blocks(self) -> Iterator[NDArray[Any]]:
+        """Yield the stored weights, of a large array some rows at a time."""
+
+    @abstractmethod
+    def divided(self, unit: float) -> "ExplicitGraph":
+        """Return a graph with all weights divided by a number."""
+
     def field(self, side: Side) -> Vector:
         return self.matvec(side.astype(np.float64))
 
@@ -153,6 +162,12 @@ class DenseGraph(ExplicitGraph):
         n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_points))
         return (n_entries - int(np.count_nonzero(self.diagonal))) // 2
 
+    def weight_blocks(self) -> Iterator[NDArray[Any]]:
+        yield from (self.weights[rows] for rows in row_blocks(self.n_points))
+
+    def divided(self, unit: float) -> "DenseGraph":
+        return DenseGraph(self.weights / unit)
+
     def is_satisfied(self, side: Side) -> bool:
         for rows in row_blocks(self.n_points):
             agreeing = self.weights[rows] * side[rows, None] * side
@@ -197,6 +212,12 @@ class SparseGraph(ExplicitGraph):
 
     def count_edges(self) -> int:
         return int(self.weights.nnz) // 2
+
+    def weight_blocks(self) -> Iterator[NDArray[Any]]:
+        yield self.weights.data
+
+    def divided(self, unit: float) -> "SparseGraph":
+        return SparseGraph(self.weights / unit)
 
     def is_satisfied(self, side: Side) -> bool:
         own = np.repeat(side, np.diff(self.weights.indptr))

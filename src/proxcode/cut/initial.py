@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.graph import ExplicitGraph, SignedGraph
-from proxcode.cut.mixing import mix, shifted_vectors
+from proxcode.cut.mixing import mix, scaled, shifted_vectors
 from proxcode.cut.result import Side
 from proxcode.cut.spectral import smallest_eigenpairs, smallest_laplacian_eigenvectors
 
@@ -101,6 +101,9 @@ class AlonNaorGuess(InitialGuess):
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
         """Return the best of the rounded partitions."""
         effort = self.rank, self.max_iter, self.tolerance, rng
-        vectors = mix(graph, *effort)[0] if isinstance(graph, ExplicitGraph) else shifted_vectors(graph, *effort)
+        if isinstance(graph, ExplicitGraph):
+            vectors = mix(scaled(graph)[0], *effort)[0]
+        else:
+            vectors = shifted_vectors(graph, *effort)
         candidates = [sides(vectors @ rng.standard_normal(vectors.shape[1])) for _ in range(self.n_roundings)]
         return max(candidates, key=graph.value)

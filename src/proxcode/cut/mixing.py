@@ -16,6 +16,7 @@ from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
 from proxcode.cut.spectral import diagonal_shift
 
 Vectors = NDArray[np.float64]
+SQUARED, LEAST_EXPONENT = (1e-100, 1e100), -1000  # weights between need no scaling; 2^-1000 has an inverse
 
 
 def mix(
@@ -26,7 +27,7 @@ def mix(
     rng: np.random.Generator,
     time_limit: float | None = None,
 ) -> tuple[Vectors, Vector]:
-    """Return unit vectors, one a row, and the dual y of explicit weights.
+    """Return unit vectors, one a row, and the dual y of explicit weights that can be squared (`scaled`).
 
     Ends when a sweep gains less than `tolerance` of the sum, or after the first sweep beyond `time_limit` seconds.
     """
@@ -41,6 +42,15 @@ def mix(
         if gain <= tolerance * norms.sum() or time.perf_counter() > deadline:
             break
     return vectors, norms
+
+
+def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
+    """Return a graph whose weights can be squared, and the power of two that they were divided by."""
+    largest = max(float(np.abs(block).max(initial=0.0)) for block in graph.weight_blocks())
+    if largest == 0.0 or SQUARED[0] < largest < SQUARED[1]:
+        return graph, 1.0
+    unit = float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), LEAST_EXPONENT)))
+    return graph.divided(unit), unit
 
 
 def shifted_vectors(
