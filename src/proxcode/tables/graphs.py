@@ -108,7 +108,9 @@ def _symmetric(path: Path, edges: _Edges) -> Any:
         )
     once = np.where(has_both, upward, upward + downward)
     both = np.concatenate([low, high]), np.concatenate([high, low])
-    return sp.csr_array((np.concatenate([once, once]), both), shape=(n, n))
+    weights = sp.csr_array((np.concatenate([once, once]), both), shape=(n, n))
+    weights.eliminate_zeros()  # a weight of 0 is no edge
+    return weights
 
 
 def _from_table(path: Path) -> _Edges:
