@@ -166,6 +166,17 @@ def test_max_cut_of_known_graphs():
     assert max_cut(-np.ones((5, 5)), random_state=0).weight == 0
 
 
+def test_gaps_are_those_of_the_problem(rng):
+    W = np.sign(random_weights(rng, 40))
+    settings = {"search": Restarts(), "bound": SemidefiniteBound(), "random_state": 0}
+    cut, frustrated = max_cut(W, **settings), frustration(W, **settings)
+    ground = ising_ground_state(np.ones(40), W, **settings)
+    assert cut.gap == pytest.approx(cut.upper_bound / cut.weight - 1)
+    assert frustrated.gap == pytest.approx(1 - frustrated.lower_bound / frustrated.index)
+    assert ground.gap == pytest.approx(ground.lower_bound / ground.energy - 1)
+    assert min(cut.gap, frustrated.gap, ground.gap) > 0
+
+
 def test_max_cut_of_weights_that_are_not_stored_is_refused(rng):
     from test_cut_annealing import HiddenGraph
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.inputs import as_graph, check_sum, has_edges, sign_graph
-from proxcode.cut.result import Cut, Progress, Side
+from proxcode.cut.result import Cut, Progress, Side, relative_gap
 from proxcode.cut.search import signed_cut
 
 
@@ -43,11 +43,6 @@ class _View:
         return self.cut.status
 
     @property
-    def gap(self) -> float:
-        """How far the bound of b'Wb lies above its value, as a part of the value."""
-        return self.cut.gap
-
-    @property
     def history(self) -> tuple[Progress, ...]:
         """Each improvement of b'Wb: seconds, sweeps, value."""
         return self.cut.history
@@ -76,6 +71,11 @@ class MaxCut(_View):
     def upper_bound(self) -> float:
         """No partition cuts more."""
         return (self.total + self.cut.upper_bound / 2) / 2
+
+    @property
+    def gap(self) -> float:
+        """How far `upper_bound` lies above `weight`, as a part of it; 0 where the cut is proved."""
+        return relative_gap(self.weight, self.upper_bound)
 
 
 def max_cut(G: Any, **settings: Any) -> MaxCut:
@@ -141,6 +141,11 @@ class Frustration(_View):
         return max(0.0, (2 * self.n_edges - self.cut.upper_bound) / 4)
 
     @property
+    def gap(self) -> float:
+        """How far `lower_bound` lies under `index`, as a part of it; 0 where the index is proved."""
+        return relative_gap(self.index, self.lower_bound)
+
+    @property
     def edges(self) -> NDArray[np.int64]:
         """The frustrated edges as pairs i < j, one a row."""
         return self.cut.frustrated_edges
@@ -204,6 +209,11 @@ class GroundState(_View):
     def lower_bound(self) -> float:
         """No spins have less energy."""
         return -self.cut.upper_bound / 2
+
+    @property
+    def gap(self) -> float:
+        """How far `lower_bound` lies under `energy`, as a part of it; 0 where the energy is proved."""
+        return relative_gap(self.energy, self.lower_bound)
 
 
 def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:

@@ -17,6 +17,13 @@ class Progress(NamedTuple):
     value: float
 
 
+def relative_gap(value: float, bound: float) -> float:
+    """Return how far a value is from its bound, as a part of the value; infinite where that is 0."""
+    if value == bound:
+        return 0.0
+    return abs(bound - value) / abs(value) if value else float("inf")
+
+
 @dataclass(frozen=True, eq=False)
 class Cut:
     """A partition of a signed graph.
@@ -52,9 +59,7 @@ class Cut:
     @property
     def gap(self) -> float:
         """How far the bound lies above the value, as a part of the value; 0 where the cut is proved."""
-        if self.proved:
-            return 0.0
-        return (self.upper_bound - self.value) / abs(self.value) if self.value else float("inf")
+        return 0.0 if self.proved else relative_gap(self.value, self.upper_bound)
 
     @property
     def proved(self) -> bool:
