@@ -30,6 +30,7 @@ from proxcode._show import cell
 from proxcode.cli import main
 from proxcode.cut import SemidefiniteBound
 from proxcode.evaluation import evaluate
+from proxcode.jobs import cut_graph
 
 COMMAND = Path(sys.executable).parent / "proxcode"
 VERBS = ("fit", "encode", "search", "evaluate", "cut", "info", "reproduce", "demo")
@@ -539,6 +540,26 @@ def test_a_proof_is_by_the_bound_that_suits(folder, tmp_path, monkeypatch):
     record = record_of("cut", tmp_path / "dense.npy", "--starts", 1, "--prove")
     assert called  # once as JSON, once as text
     assert record["value"] < record["upper bound"] < 2 * np.abs(W).sum()
+
+
+@pytest.mark.parametrize("n_starts", [None, 20])
+@pytest.mark.parametrize("max_cut", [False, True])
+def test_a_cut_tells_its_progress_bound_and_gap_in_one_unit(max_cut, n_starts, tmp_path):
+    W = np.triu(np.random.default_rng(0).integers(-1, 2, (40, 40)), 1)
+    np.save(tmp_path / "dense.npy", W + W.T)
+    told = []
+    limits = {"n_starts": n_starts, "time_limit": None, "prove": True, "seed": 0, "output": None}
+    facts = cut_graph(tmp_path / "dense.npy", max_cut=max_cut, report=told.append, **limits)
+    reached = facts["cut weight"] if max_cut else facts["value"]
+    assert (told[-1], facts["edges"]) == (reached, np.count_nonzero(W))
+    assert facts["gap"] == pytest.approx(facts["upper bound"] / reached - 1)
+    assert facts["gap"] > 0
+
+
+def test_edges_of_weight_zero_are_none(tmp_path):
+    (tmp_path / "zero.csv").write_text("a,b,0\nb,c,1\nb,d,1\nb,d,-1\n")
+    record = record_of("cut", tmp_path / "zero.csv")
+    assert (record["points"], record["edges"], record["value"]) == (4, 1, 2)
 
 
 # info

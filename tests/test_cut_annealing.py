@@ -11,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from proxcode.cut import (
     Annealing,
@@ -432,9 +433,10 @@ def test_annealing_does_not_depend_on_the_unit_of_the_weights(scale, rng):
     assert scaled.value == pytest.approx(plain.value * scale)
 
 
-def test_progress_is_reported(rng):
+@pytest.mark.parametrize("search", [Annealing(n_sweeps=2000), Restarts(n_starts=20)], ids=repr)
+def test_progress_is_reported(search, rng):
     told = []
-    search = Annealing(n_sweeps=2000, report=told.append)
+    search = clone(search).set_params(report=told.append)
     cut = signed_cut(random_weights(rng, 150, 0.05), search=search, random_state=0)
     assert tuple(told) == cut.history
     assert told[-1].value == pytest.approx(cut.value)

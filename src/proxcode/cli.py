@@ -320,7 +320,7 @@ def cut(
 
     GRAPH is an edge list (i, j, weight; .csv, .tsv or blanks), a .mtx, Gset or .npy file, or a scipy.sparse .npz. An
     edge listed in both directions, with the same weight, counts once; listed again in the same one, it is summed.
-    The upper bound is that of the value, with --max-cut that of the cut weight.
+    The upper bound and the gap are those of the value, with --max-cut those of the cut weight.
 
     \b
     Examples:
@@ -338,8 +338,8 @@ def cut(
         check_table_name(output)
     bar = tqdm(bar_format="{desc} after {elapsed}", disable=not sys.stderr.isatty())
 
-    def report(progress: Any) -> None:
-        bar.set_description_str(f"best {-progress.value if max_cut else progress.value:g}")
+    def report(best: float) -> None:
+        bar.set_description_str(f"best {best:.10g}")
 
     with bar:
         found = cut_graph(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from proxcode._files import kind_of, read_file
 from proxcode.code import ProximityPreservingCode
-from proxcode.cut import Annealing, MaxCut, Restarts, SuitableBound, signed_cut
+from proxcode.cut import Annealing, MaxCut, Progress, Restarts, SuitableBound, signed_cut
 from proxcode.encoding import Encoded, encode_file
 from proxcode.evaluation import Evaluation, evaluate
 from proxcode.hashing import HashFunction, KernelHash, LinearHash, SVMHash
@@ -302,11 +302,19 @@ def cut_graph(
     prove: bool,
     seed: int,
     output: Path | None,
-    report: Callable[[Any], None],
+    report: Callable[[float], None],
 ) -> Facts:
-    """Cut a graph of a file; write the side of each point where asked."""
+    """Cut a graph of a file; write the side of each point where asked.
+
+    `report` is told each better value, with `max_cut` each better cut weight.
+    """
     weights, names = read_graph(path)
-    search = Annealing(report=report) if n_starts is None else Restarts(n_starts=n_starts)
+    total = float(weights.sum()) / 2
+
+    def tell(progress: Progress) -> None:
+        report((total + progress.value / 2) / 2 if max_cut else progress.value)
+
+    search = Annealing(report=tell) if n_starts is None else Restarts(n_starts=n_starts, report=tell)
     bound = SuitableBound() if prove else None
     signed = -weights if max_cut else weights
     cut = signed_cut(signed, search=search, bound=bound, time_limit=time_limit, random_state=seed)
@@ -314,14 +322,14 @@ def cut_graph(
     is_cut = cut.side[edges.row] != cut.side[edges.col]
     if output is not None:
         write_table(output, {"point": names, "side": cut.side})
-    upper = MaxCut(cut, float(edges.data.sum())).upper_bound if max_cut else cut.upper_bound
+    view = MaxCut(cut, total) if max_cut else cut
     return {
         "points": len(names),
         "edges": edges.nnz,
         "value": -cut.value if max_cut else cut.value,
-        "upper bound": upper if np.isfinite(upper) else None,
+        "upper bound": view.upper_bound if np.isfinite(view.upper_bound) else None,
         "proved": cut.proved,
-        "gap": cut.gap if np.isfinite(cut.gap) else None,
+        "gap": view.gap if np.isfinite(view.gap) else None,
         "ended": cut.status,
         "cut weight": float(edges.data[is_cut].sum()),
         "frustrated edges": len(cut.frustrated_edges),

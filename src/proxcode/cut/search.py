@@ -47,6 +47,8 @@ class Restarts(BaseEstimator):
         Fewer are made where a time limit or Ctrl-C ends them, but at least one.
     clock : callable, default=None
         What time limits are measured by; None is `time.perf_counter`, `time.process_time` counts processor time.
+    report : callable, default=None
+        Called with a `Progress` whenever a better partition is found.
     """
 
     def __init__(
@@ -55,11 +57,13 @@ class Restarts(BaseEstimator):
         update: LocalSearch | None = None,
         n_starts: int = 1,
         clock: Callable[[], float] | None = None,
+        report: Callable[[Progress], object] | None = None,
     ) -> None:
         self.initial = initial
         self.update = update
         self.n_starts = n_starts
         self.clock = clock
+        self.report = report
 
     def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found."""
@@ -78,6 +82,8 @@ class Restarts(BaseEstimator):
                 if found.value > best.value:
                     best = found
                     history.append(Progress(elapsed, sweeps, found.value))
+                    if self.report is not None:
+                        self.report(history[-1])
                 if time_limit is not None and elapsed >= time_limit:
                     status = "time limit"
                     break
@@ -85,9 +91,7 @@ class Restarts(BaseEstimator):
             if not history:
                 raise
             status = "interrupted"
-        bound = float("inf")
-        if isinstance(graph, ExplicitGraph):
-            bound = ceiling_bound(graph, best.side, best.value)
+        bound = ceiling_bound(graph, best.side, best.value) if isinstance(graph, ExplicitGraph) else float("inf")
         return Cut(best.side, best.value, flips, sweeps, tuple(history), status, bound, graph)
 
 
