@@ -123,6 +123,14 @@ def test_a_bound_below_a_reached_value_is_ignored(rng):
     assert not certified.proved
 
 
+def test_vectors_that_cancel_prove_nothing():
+    W = np.zeros((8, 8))
+    W[:4, 4:] = W[4:, :4] = 1.0
+    for seed in range(50):
+        settings = {"search": Restarts(update=NoUpdate()), "bound": SemidefiniteBound(rank=1, max_iter=2)}
+        assert signed_cut(W, **settings, random_state=seed).upper_bound >= 32
+
+
 def test_restarts_know_the_sum_of_the_weights(rng):
     W = random_weights(rng, 30)
     cut = signed_cut(W, search=Restarts(), random_state=0)

@@ -80,6 +80,8 @@ class SemidefiniteBound(UpperBound):
         if left is None:
             return constant
         dual = mix(left, self.rank, self.max_iter, self.tolerance, rng, time_limit)[1]
+        if not dual.any():  # vectors of a low rank may cancel everywhere
+            dual = left.absolute_degrees()
         if not dual.any():
             return constant
         dual = np.maximum(dual, 1e-6 * dual.mean())
