@@ -14,16 +14,21 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from proxcode.cut import (
+    AlonNaorGuess,
     Annealing,
     BitUpdate,
+    CycleBound,
     DenseGraph,
+    ProjectionGuess,
     RandomGuess,
     Reduction,
     Restarts,
+    SemidefiniteBound,
     SignedGraph,
     SparseGraph,
     VectorUpdate,
     as_graph,
+    certify,
     signed_cut,
     sparse_graph,
     spectral,
@@ -231,10 +236,46 @@ def test_time_limit_is_kept(search, rng):
     assert cut.status == "time limit"
 
 
-@pytest.mark.parametrize("time_limit", [0, -1, float("nan")])
+@pytest.mark.parametrize("time_limit", [0, -1, float("nan"), "1"])
 def test_no_time_is_refused(time_limit):
     with pytest.raises(ValueError, match=r"time_limit=.*seconds above 0"):
         signed_cut(np.eye(2), time_limit=time_limit)
+    with pytest.raises(ValueError, match=r"time_limit=.*seconds above 0"):
+        certify(signed_cut(np.eye(2)), time_limit=time_limit)
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "example"),
+    [
+        ("initial", RandomGuess, "RandomGuess"),
+        ("update", "bit", "BitUpdate"),
+        ("search", Annealing, "Annealing"),
+        ("search", "annealing", "Annealing"),
+        ("bound", True, "SuitableBound"),
+    ],
+)
+def test_what_is_no_part_is_refused(name, part, example):
+    with pytest.raises(ValueError, match=rf"{name}=.*: give an object such as {example}\(\)"):
+        signed_cut(np.eye(2), **{name: part})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"bound": SemidefiniteBound(max_iter=0)},
+        {"bound": SemidefiniteBound(rank=0)},
+        {"bound": CycleBound(max_rounds=0)},
+        {"initial": AlonNaorGuess(n_roundings=0)},
+        {"initial": AlonNaorGuess(rank=1.5)},
+        {"initial": ProjectionGuess(n_vectors=0)},
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("form", [DenseGraph, SparseGraph])
+def test_no_effort_is_refused(settings, form, rng):
+    graph = form(random_weights(rng, 30))
+    with pytest.raises(ValueError, match="give a whole number, at least 1"):
+        signed_cut(graph, search=None if "initial" in settings else Restarts(), **settings)
 
 
 @pytest.mark.parametrize("name", ["n_sweeps", "run_sweeps", "reheat_sweeps", "patience"])

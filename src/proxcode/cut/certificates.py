@@ -5,6 +5,7 @@ import numpy as np
 from proxcode.cut.bounds import SemidefiniteBound, UpperBound, checked_bound
 from proxcode.cut.cycles import CycleBound
 from proxcode.cut.graph import ExplicitGraph
+from proxcode.cut.limits import check_seconds
 from proxcode.cut.result import Cut, Side
 
 FEW_EDGES = 10  # a point, 20 neighbours on average: cycles are short, and the linear program small
@@ -47,6 +48,7 @@ def certify(
     >>> certify(cut).proved, cut.value
     (True, 2.0)
     """
+    check_seconds(time_limit)
     graph = cut.graph
     if not isinstance(graph, ExplicitGraph):
         raise ValueError(

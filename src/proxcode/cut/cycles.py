@@ -26,6 +26,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from proxcode.cut.bounds import UpperBound, attainable
 from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, Vector
+from proxcode.cut.limits import check_whole
 from proxcode.cut.reduction import Reduction
 from proxcode.cut.result import Side
 
@@ -55,6 +56,7 @@ class CycleBound(UpperBound):
         self, graph: ExplicitGraph, side: Side, rng: np.random.Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound; the time is looked at between paths from some dozens of points."""
+        check_whole("max_rounds", self.max_rounds)
         seconds = self.time_limit if time_limit is None else min(time_limit, self.time_limit)
         deadline = time.perf_counter() + seconds
         reduction = Reduction.of(graph)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.graph import ExplicitGraph, SignedGraph
+from proxcode.cut.limits import check_whole
 from proxcode.cut.mixing import mix, scaled, shifted_vectors
 from proxcode.cut.result import Side
 from proxcode.cut.spectral import smallest_eigenpairs, smallest_laplacian_eigenvectors
@@ -65,6 +66,7 @@ class ProjectionGuess(InitialGuess):
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
         """Return the signs of the projection."""
+        check_whole("n_vectors", self.n_vectors)
         vectors = smallest_laplacian_eigenvectors(graph, self.n_vectors, rng)
         return sides(vectors @ rng.standard_normal(vectors.shape[1]))
 
@@ -100,6 +102,7 @@ class AlonNaorGuess(InitialGuess):
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
         """Return the best of the rounded partitions."""
+        check_whole("n_roundings", self.n_roundings)
         effort = self.rank, self.max_iter, self.tolerance, rng
         if isinstance(graph, ExplicitGraph):
             vectors = mix(scaled(graph)[0], *effort)[0]

@@ -1,6 +1,7 @@
 """What a search may take: sweeps and seconds."""
 
 from collections.abc import Callable
+from numbers import Real
 
 import numpy as np
 
@@ -59,6 +60,12 @@ class Budget:
             self.per_sweep = (self.clock() - before) / size
             done += size
             self.sweeps += size
+
+
+def check_seconds(time_limit: object) -> None:
+    """Refuse what is no time limit."""
+    if time_limit is not None and not (isinstance(time_limit, Real) and float(time_limit) > 0):
+        raise ValueError(f"time_limit={time_limit!r}: give seconds above 0, or None.")
 
 
 def check_whole(name: str, value: object, least: int = 1) -> None:

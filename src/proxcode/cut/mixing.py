@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from proxcode.cut._kernels import mix_sparse
 from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
+from proxcode.cut.limits import check_whole
 from proxcode.cut.spectral import diagonal_shift
 
 Vectors = NDArray[np.float64]
@@ -31,12 +32,13 @@ def mix(
 
     Ends when a sweep gains less than `tolerance` of the sum, or after the first sweep beyond `time_limit` seconds.
     """
+    check_whole("max_iter", max_iter)
     deadline = float("inf") if time_limit is None else time.perf_counter() + time_limit
     n = graph.n_points
     rows = sp.csr_array(graph.weights) if isinstance(graph.weights, np.ndarray) else graph.weights
     if rows.diagonal().any():
         rows = (rows - sp.diags_array(rows.diagonal())).tocsr()
-    vectors, norms = unit_rows(rng.standard_normal((n, rank or full_rank(n)))), np.zeros(n)
+    vectors, norms = unit_rows(rng.standard_normal((n, _rank(rank, n)))), np.zeros(n)
     for _ in range(max_iter):
         gain = mix_sparse(rows.indptr, rows.indices, rows.data, vectors, norms)
         if gain <= tolerance * norms.sum() or time.perf_counter() > deadline:
@@ -57,7 +59,8 @@ def shifted_vectors(
     graph: SignedGraph, rank: int | None, max_iter: int, tolerance: float, rng: np.random.Generator
 ) -> Vectors:
     """Return unit vectors by products with W alone: all points at once, (W + shift I) V normalised."""
-    vectors = unit_rows(rng.standard_normal((graph.n_points, rank or full_rank(graph.n_points))))
+    check_whole("max_iter", max_iter)
+    vectors = unit_rows(rng.standard_normal((graph.n_points, _rank(rank, graph.n_points))))
     shift = diagonal_shift(graph)
     value = -np.inf
     for _ in range(max_iter):
@@ -69,9 +72,12 @@ def shifted_vectors(
     return vectors
 
 
-def full_rank(n: int) -> int:
-    """Return the rank from which on there are no spurious local maxima, for almost all W."""
-    return int(np.ceil(np.sqrt(2 * n))) + 1
+def _rank(rank: int | None, n: int) -> int:
+    """Return the rank asked for, else that from which on almost all W have no spurious local maxima."""
+    if rank is None:
+        return int(np.ceil(np.sqrt(2 * n))) + 1
+    check_whole("rank", rank)
+    return rank
 
 
 def unit_rows(vectors: Vectors) -> Vectors:

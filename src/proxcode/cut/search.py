@@ -21,7 +21,7 @@ from proxcode.cut.certificates import certify
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
-from proxcode.cut.limits import check_whole
+from proxcode.cut.limits import check_seconds, check_whole
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.updates import BitUpdate, LocalSearch
 from proxcode.cut.walks import walk_on
@@ -147,8 +147,11 @@ def signed_cut(
     restarts_asked = any(part is not None for part in (initial, update, n_starts))
     if search is not None and restarts_asked:
         raise ValueError("give initial, update and n_starts to the search itself, such as Restarts(initial, update).")
-    if time_limit is not None and not time_limit > 0:
-        raise ValueError(f"time_limit={time_limit}: give seconds above 0, or None.")
+    check_seconds(time_limit)
+    _check_part("initial", initial, "guess", "RandomGuess()")
+    _check_part("update", update, "improve", "BitUpdate()")
+    _check_part("search", search, "solve", "Annealing()")
+    _check_part("bound", bound, "bound", "SuitableBound()")
     if search is None:
         search = Restarts(initial, update, 10 if n_starts is None else n_starts) if restarts_asked else Annealing()
     rng, start = np.random.default_rng(random_state), time.perf_counter()
@@ -159,6 +162,12 @@ def signed_cut(
         warm_up(type(graph), graph.weights.dtype if isinstance(graph, ExplicitGraph) else None)
     cut = search.solve(graph, rng, seconds)
     return cut if bound is None or cut.status == "interrupted" else _certified(cut, bound, rng, time_limit)
+
+
+def _check_part(name: str, part: object, method: str, example: str) -> None:
+    """Refuse what is no part: a string, or a class in place of an object."""
+    if part is not None and (isinstance(part, type) or not hasattr(part, method)):
+        raise ValueError(f"{name}={part!r}: give an object such as {example}.")
 
 
 def _certified(cut: Cut, bound: UpperBound, rng: np.random.Generator, time_limit: float | None) -> Cut:
