@@ -61,6 +61,7 @@ def test_rows_of_three_are_edges(form):
         ([(0, 1, 5e-324)], "add up to.*less than.*divide W"),
         (edge(weight=None), r"edge \('a', 'b'\) has weight None"),
         (edge(weight=1 + 0j), r"has weight \(1\+0j\)"),
+        (edge(weight=np.complex64(1)), "has weight np.complex64"),
         (edge(weight=[1]), r"has weight \[1\]"),
         (edge(weight=10**400), "has weight 1000.*a float can hold"),
         (edge(weight=-3.0, sign=1), "weight -3 but a positive sign"),
