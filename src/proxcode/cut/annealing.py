@@ -32,7 +32,7 @@ from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
-from proxcode.cut.walks import TABLE_SIZE, Walk, is_dense, walk_on
+from proxcode.cut.walks import TABLE_SIZE, DenseWalk, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.15, 0.3)
@@ -41,6 +41,7 @@ LANCZOS_SHARE = 0.3  # of the time left, at most, for the largest eigenvector
 MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
+ENDING = (2.0, 8.0)  # the end takes so many times as long as to begin a walk; on dense graphs, the second
 NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
 IMPLICIT_SWEEPS = (50, 200)  # the range where weights are not stored: reading one costs more
@@ -130,7 +131,7 @@ class Annealing(BaseEstimator):
     def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator, constant: float = 0.0) -> Cut:
         before = budget.elapsed()
         walk = walk_on(graph, rng)
-        budget.keep_back(2.0 * (budget.elapsed() - before))  # the end reads the weights about twice as often
+        budget.keep_back(ENDING[isinstance(walk, DenseWalk)] * (budget.elapsed() - before))
         if budget.n_sweeps is None and budget.seconds is None:
             low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else IMPLICIT_SWEEPS
             budget.n_sweeps = int(np.clip(DEFAULT_WORK / walk.sweep_work(), low, high))
