@@ -58,6 +58,7 @@ class Annealing(BaseEstimator):
     run_sweeps : int, default=8000
         Sweeps of a run's first cooling, at most; with n below 2,000 points n / 2000 of it, but at least a tenth.
     reheat_sweeps : int, default=300
+        Sweeps of each cooling after a reheat.
     patience : int, default=30
         Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above.
     initial : InitialGuess, default=None
@@ -143,10 +144,10 @@ class Annealing(BaseEstimator):
             status = "finished" if budget.sweeps == budget.n_sweeps else "time limit"
         except KeyboardInterrupt:
             status = "interrupted"
-        best = search.result()
+        side, value = search.result()
         status = "optimal" if search.is_optimal else status
-        history = tuple(search.history)
-        return Cut(*best, walk.flips, budget.sweeps, history, status, walk.ceiling + constant)
+        ceiling = walk.ceiling + constant
+        return Cut(side, value, walk.flips, budget.sweeps, tuple(search.history), status, ceiling)
 
 
 class _Search:

@@ -44,6 +44,7 @@ class CycleBound(UpperBound):
     Parameters
     ----------
     max_rounds : int, default=100
+        Linear programs solved at most.
     time_limit : float, default=60.0
         Seconds after which the best bound so far is returned; the linear program gets what is left of them.
     """

@@ -123,9 +123,8 @@ class ExplicitGraph(SignedGraph):
 class DenseGraph(ExplicitGraph):
     """Weights as a square array of float64 or float32, used as it is; other numbers become float64.
 
-    Rows are read, so that a Fortran-ordered array is used as its transpose: W is symmetric.
-
-    A small array with a diagonal is copied without it; with a large one it is taken off every product.
+    Taken to be symmetric and finite, which `as_graph` checks. Rows are read, so that a Fortran-ordered array is used as
+    its transpose. A small array with a diagonal is copied without it; with a large one it is taken off every product.
     """
 
     def __init__(self, W: NDArray[Any]) -> None:
@@ -185,7 +184,7 @@ class DenseGraph(ExplicitGraph):
 
 
 class SparseGraph(ExplicitGraph):
-    """Weights as a scipy.sparse matrix."""
+    """Weights as a scipy.sparse matrix, taken to be symmetric and finite, which `as_graph` checks."""
 
     def __init__(self, W: Any) -> None:
         self.weights = sp.csr_array(W, dtype=np.float64, copy=True)

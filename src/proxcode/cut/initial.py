@@ -88,6 +88,7 @@ class AlonNaorGuess(InitialGuess):
     n_roundings : int, default=20
         Random hyperplanes tried; the best partition is kept.
     max_iter : int, default=500
+        Sweeps of the mixing method at most.
     tolerance : float, default=1e-5
         Relative gain under which the iteration stops.
     """

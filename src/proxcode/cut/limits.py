@@ -53,8 +53,8 @@ class Budget:
         """Let a walk anneal in pieces short enough to hear Ctrl-C and to see the clock."""
         done = 0
         while done < len(temperatures) and not self.is_late:
-            size = int(min(max(1.0, KERNEL_SECONDS / max(self.per_sweep, 1e-9)), len(temperatures) - done))
-            size = size if self.per_sweep else 1
+            at_once = KERNEL_SECONDS / self.per_sweep if self.per_sweep else 1.0
+            size = int(min(max(1.0, at_once), len(temperatures) - done))
             before = self.clock()
             walk.anneal(temperatures[done : done + size], offsets[done : done + size])
             self.per_sweep = (self.clock() - before) / size
