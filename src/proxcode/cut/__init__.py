@@ -14,7 +14,8 @@ from proxcode.cut.initial import (
     SignedLaplacianGuess,
 )
 from proxcode.cut.inputs import as_graph
-from proxcode.cut.problems import Frustration, GroundState, MaxCut, frustration, ising_ground_state, max_cut, sample
+from proxcode.cut.ising import GroundState, ising_ground_state, sample
+from proxcode.cut.problems import Frustration, MaxCut, frustration, max_cut
 from proxcode.cut.reduction import Reduction
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.search import Restarts, Search, signed_cut
