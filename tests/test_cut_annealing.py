@@ -385,6 +385,23 @@ def test_interrupt_returns_the_best_so_far(density, rng, monkeypatch):
     assert_no_flip_improves(cut, W)
 
 
+@pytest.mark.parametrize("form", [DenseGraph, SparseGraph, HiddenGraph])
+def test_interrupt_keeps_what_a_cooling_has_reached(form, rng, monkeypatch):
+    graph = form(random_weights(rng, 300, 0.1))
+    walk = type(walk_on(graph, rng))
+    start = signed_cut(graph, search=Annealing(n_sweeps=1), random_state=0)
+
+    def interrupted(self, temperatures, offsets, anneal=walk.anneal):
+        anneal(self, np.linspace(2.0, 0.1, 100), rng.integers(0, 1 << 16, 100))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(walk, "anneal", interrupted)
+    cut = signed_cut(graph, search=Annealing(n_sweeps=10**6), random_state=0)
+    assert cut.status == "interrupted"
+    assert cut.value > start.value
+    assert cut.history[-1].value == pytest.approx(cut.value)
+
+
 def test_ctrl_c_is_heard_soon(rng):
     W = random_weights(rng, 400, 0.1)
     signed_cut(W, time_limit=0.1)  # loads the kernels

@@ -144,6 +144,7 @@ class Annealing(BaseEstimator):
             status = "finished" if budget.sweeps == budget.n_sweeps else "time limit"
         except KeyboardInterrupt:
             status = "interrupted"
+            search.keep_unfinished()
         side, value = search.result()
         status = "optimal" if search.is_optimal else status
         ceiling = walk.ceiling + constant
@@ -228,6 +229,13 @@ class _Search:
         self._keep(self.run_best, self.run_value)
         if self.stale >= self.share * self.settings.patience:
             self._end_run()
+
+    def keep_unfinished(self) -> None:
+        """Descend from where a cooling was cut short: what it reached may be the best."""
+        if self.history:
+            self.walk.place(self.walk.side)  # Ctrl-C may have come between a flip and its field
+            self.walk.descend()
+            self._keep(self.walk.side, self.walk.value)
 
     def result(self) -> tuple[Side, float]:
         """Return the best partition, all runs combined, and its value."""
