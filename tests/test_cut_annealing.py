@@ -244,6 +244,14 @@ def test_no_time_is_refused(time_limit):
         certify(signed_cut(np.eye(2)), time_limit=time_limit)
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, "a"])
+def test_no_seed_is_refused(seed):
+    cut = signed_cut(-np.ones((25, 25)), search=Restarts(), random_state=0)
+    for refused in (lambda: signed_cut(cut.graph, random_state=seed), lambda: certify(cut, random_state=seed)):
+        with pytest.raises(ValueError, match=f"random_state={seed!r}: give a whole number from 0 on"):
+            refused()
+
+
 @pytest.mark.parametrize(
     ("name", "part", "example"),
     [

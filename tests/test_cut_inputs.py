@@ -76,6 +76,7 @@ def test_rows_of_three_are_edges(form):
         (sp.csr_array([[0, np.inf], [np.inf, 0]]), r"inf at \(0, 1\): set unknown"),
         (np.array([[0, 1, 1.0], [4, 2, -np.inf]]), r"-inf at \(4, 2\): set unknown"),
         (edge(weight=np.nan), r"nan at \(a, b\): set unknown"),
+        (np.array([[0, 1, 1], [1, 2, 1], [0, 2, 1]]), "symmetric.*or give three edges as a list of tuples"),
         (np.triu(np.ones((3, 3)), 1), r"use W \+ W\.T, for it holds one triangle"),
         (sp.csr_array(np.tril(np.ones((3, 3)), -1)), r"use W \+ W\.T, for it holds one triangle"),
     ],

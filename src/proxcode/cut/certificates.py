@@ -5,7 +5,7 @@ import numpy as np
 from proxcode.cut.bounds import SemidefiniteBound, UpperBound, checked_bound
 from proxcode.cut.cycles import CycleBound
 from proxcode.cut.graph import ExplicitGraph
-from proxcode.cut.limits import check_seconds
+from proxcode.cut.limits import as_generator, check_seconds
 from proxcode.cut.result import Cut, Side
 
 FEW_EDGES = 10  # a point, 20 neighbours on average: cycles are short, and the linear program small
@@ -56,6 +56,5 @@ def certify(
         )
     if cut.proved:
         return cut
-    rng = np.random.default_rng(random_state)  # type: ignore[arg-type]
-    found = (bound or SuitableBound()).bound(graph, cut.side, rng, time_limit)
+    found = (bound or SuitableBound()).bound(graph, cut.side, as_generator(random_state), time_limit)
     return cut.bounded(checked_bound(graph, cut.value, found))

@@ -203,7 +203,7 @@ def _number(u: Any, v: Any, weight: Any) -> float:
 
 def _check_real(W: Any) -> None:
     if W.dtype.kind not in "biuf":
-        raise ValueError(f"W must hold real numbers; got dtype {W.dtype}.")
+        raise ValueError(f"W must hold real numbers; got dtype {W.dtype}: convert them, as by W.astype(float).")
 
 
 def _check_finite(weight: NDArray[Any], pair_of: Callable[[int], tuple[Any, Any]]) -> None:
@@ -276,4 +276,6 @@ def _check_symmetric(W: Any, excess: float, difference: float, allowed: float) -
     triangles = (sp.triu(W, 1), sp.tril(W, -1)) if sp.issparse(W) else (np.triu(W, 1), np.tril(W, -1))
     is_triangular = any(abs(triangle).max() == 0 for triangle in triangles)
     remedy = "W + W.T, for it holds one triangle" if is_triangular else "(W + W.T) / 2"
+    if W.shape == (3, 3):
+        remedy += "; or give three edges as a list of tuples"
     raise ValueError(f"W must be symmetric; W and W.T differ by up to {difference:g}: use {remedy}.")

@@ -97,7 +97,8 @@ def _model(h: Any, J: Any) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]
     n = len(fields) if fields.ndim == 1 else -1
     fits = n == graph.n_points or (n > graph.n_points and has_edges(J) and graph.nodes is None)
     if not fits or not np.isfinite(fields).all():
-        raise ValueError(f"h must hold one finite field for each of {graph.n_points} spins; got shape {fields.shape}.")
+        told = reprlib.repr(h) if fits else f"shape {fields.shape}"
+        raise ValueError(f"h must hold one finite field for each of {graph.n_points} spins; got {told}.")
     return graph, fields, graph.nodes
 
 

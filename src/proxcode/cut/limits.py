@@ -1,7 +1,8 @@
-"""What a search may take: sweeps and seconds."""
+"""What a search may take, sweeps and seconds, and checks of what is asked for."""
 
 from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -60,6 +61,16 @@ class Budget:
             self.per_sweep = (self.clock() - before) / size
             done += size
             self.sweeps += size
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return the generator of a seed, or say that it is none."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"random_state={random_state!r}: give a whole number from 0 on, a Generator or None."
+        ) from None
 
 
 def check_seconds(time_limit: object) -> None:

@@ -21,7 +21,7 @@ from proxcode.cut.certificates import certify
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
-from proxcode.cut.limits import check_seconds, check_whole
+from proxcode.cut.limits import as_generator, check_seconds, check_whole
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.updates import BitUpdate, LocalSearch
 from proxcode.cut.walks import walk_on
@@ -154,7 +154,7 @@ def signed_cut(
     _check_part("bound", bound, "bound", "SuitableBound()")
     if search is None:
         search = Restarts(initial, update, 10 if n_starts is None else n_starts) if restarts_asked else Annealing()
-    rng, start = np.random.default_rng(random_state), time.perf_counter()
+    rng, start = as_generator(random_state), time.perf_counter()
     graph = as_graph(W)
     seconds = time_limit
     if time_limit is not None:  # reading the graph counts, but leaves some time to search
