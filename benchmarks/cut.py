@@ -8,7 +8,7 @@
 Limits are seconds of processor time on one thread; the graph is read and, for the others, turned into their own form
 before the clock starts. Annealers of other libraries get one read with as many sweeps as a short trial shows to fit;
 the time they took is in the results. networkx knows no limit: it makes one start, on graphs of few edges only, as that
-takes 26 s for G11 already. The gap is to the best known cut; for graphs made at random, to the best that any solver found.
+takes 26 s for G11 already. The gap is to the best known cut; for graphs made at random, to the best of all solvers.
 Rows that are in results/cut_*.csv are not measured again; --again does.
 Peers that are not installed are left out: pip install dwave-samplers openjij networkx. All of Gset with all of them and
 both limits takes some three hours.
