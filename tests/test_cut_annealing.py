@@ -322,6 +322,24 @@ def test_restarts_look_at_their_own_clock(rng):
     assert 1 <= search.clock.now <= 10
 
 
+class Given:
+    """A search that notes the seconds it is given, and has a clock of its own."""
+
+    def __init__(self, clock=None):
+        self.clock = clock
+
+    def solve(self, graph, rng, time_limit=None):
+        self.seconds = time_limit
+        return Restarts().solve(graph, rng)
+
+
+@pytest.mark.parametrize(("limit", "left"), [(5.0, 4.0), (0.5, 0.05)])
+def test_reading_counts_by_the_clock_of_the_search(limit, left, rng):
+    search = Given(Ticks())
+    signed_cut(random_weights(rng, 30), search=search, time_limit=limit, random_state=0)
+    assert search.seconds == pytest.approx(left)
+
+
 @pytest.mark.parametrize(("weights", "expected"), [(1.0, 1200.0), (None, 0.0)])
 def test_lanczos_gives_up_when_time_is_short(weights, expected, rng, monkeypatch):
     first, step = np.repeat(np.arange(200), 3), np.tile([1, 2, 5], 200)

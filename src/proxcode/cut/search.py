@@ -154,11 +154,12 @@ def signed_cut(
     _check_part("bound", bound, "bound", "SuitableBound()")
     if search is None:
         search = Restarts(initial, update, 10 if n_starts is None else n_starts) if restarts_asked else Annealing()
-    rng, start = as_generator(random_state), time.perf_counter()
+    rng, clock = as_generator(random_state), getattr(search, "clock", None) or time.perf_counter
+    start = clock()
     graph = as_graph(W)
     seconds = time_limit
     if time_limit is not None:  # reading the graph counts, but leaves some time to search
-        seconds = max(time_limit - (time.perf_counter() - start), 0.1 * time_limit)
+        seconds = max(time_limit - (clock() - start), 0.1 * time_limit)
         warm_up(type(graph), graph.weights.dtype if isinstance(graph, ExplicitGraph) else None)
     cut = search.solve(graph, rng, seconds)
     return cut if bound is None or cut.status == "interrupted" else _certified(cut, bound, rng, time_limit)
