@@ -29,6 +29,9 @@ from proxcode.cut import (
     VectorUpdate,
     as_graph,
     certify,
+    frustration,
+    ising_ground_state,
+    max_cut,
     signed_cut,
     sparse_graph,
     spectral,
@@ -338,6 +341,21 @@ def test_reading_counts_by_the_clock_of_the_search(limit, left, rng):
     search = Given(Ticks())
     signed_cut(random_weights(rng, 30), search=search, time_limit=limit, random_state=0)
     assert search.seconds == pytest.approx(left)
+
+
+@pytest.mark.parametrize(
+    "view", [signed_cut, max_cut, frustration, lambda J, **settings: ising_ground_state(np.ones(30), J, **settings)]
+)
+def test_reading_counts_for_every_view(view, rng):
+    W, search = random_weights(rng, 30), Given(Ticks(tick=0.0))
+
+    class Slow:
+        def __array__(self, dtype=None, copy=None):
+            search.clock.now += 1.0
+            return W
+
+    view(Slow(), search=search, time_limit=10.0, random_state=0)
+    assert search.seconds <= 9.0
 
 
 @pytest.mark.parametrize(("weights", "expected"), [(1.0, 1200.0), (None, 0.0)])

@@ -9,7 +9,7 @@
 import reprlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from numbers import Complex, Real
 from typing import Any
 
@@ -17,10 +17,22 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut.graph import DenseGraph, Edges, SignedGraph, SparseGraph, row_blocks, sparse_graph
+from proxcode.cut.graph import DenseGraph, Edges, ExplicitGraph, SignedGraph, SparseGraph, row_blocks, sparse_graph
 
 LARGEST = float(np.finfo(np.float64).max) / 8  # b'Wb and its changes stay finite below
 SMALLEST = 16 * float(np.finfo(np.float64).tiny)  # and keep their digits above
+
+
+class Unread:
+    """A graph that is read when it is first looked at: by `signed_cut`, whose clock then runs."""
+
+    def __init__(self, read: Callable[[], ExplicitGraph]) -> None:
+        self._read = read
+
+    @cached_property
+    def graph(self) -> ExplicitGraph:
+        """What is read, once."""
+        return self._read()
 
 
 def as_graph(W: Any) -> SignedGraph:
@@ -44,6 +56,8 @@ def as_graph(W: Any) -> SignedGraph:
     """
     if isinstance(W, SignedGraph):
         return W
+    if isinstance(W, Unread):
+        return W.graph
     W = _as_known_form(W)
     graph = sparse_graph(*_checked_edges(W)) if has_edges(W) else _matrix_graph(W)
     graph.nodes = list(W.nodes) if _is_networkx(W) else None

@@ -3,6 +3,7 @@
 import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
-from proxcode.cut.inputs import as_graph, check_sum, has_edges
+from proxcode.cut.inputs import Unread, as_graph, check_sum, has_edges
 from proxcode.cut.problems import View
 from proxcode.cut.result import Side, relative_gap
 from proxcode.cut.search import signed_cut
@@ -82,12 +83,17 @@ def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
     >>> ground.spins.tolist(), ground.energy
     ([-1, 1, 1], -2.5)
     """
+    return GroundState(signed_cut(Unread(partial(_spin_graph, h, J)), **settings))
+
+
+def _spin_graph(h: Any, J: Any) -> DenseGraph | SparseGraph:
+    """Return the graph whose cuts are the spins, and one point more."""
     has_names = isinstance(J, Mapping) and not sp.issparse(J)  # SciPy's dok arrays are dictionaries too
     graph, fields, nodes = _named_model(h, J) if has_names else _model(h, J)
     bordered = _bordered(graph, fields)
     bordered.nodes = None if nodes is None else [*nodes, None]
     check_sum(bordered)
-    return GroundState(signed_cut(bordered, **settings))
+    return bordered
 
 
 def _model(h: Any, J: Any) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:

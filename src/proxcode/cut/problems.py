@@ -1,13 +1,14 @@
 """Problems that are a signed graph cut by another name."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph
-from proxcode.cut.inputs import as_graph, sign_graph
+from proxcode.cut.graph import DenseGraph, ExplicitGraph, SparseGraph
+from proxcode.cut.inputs import Unread, as_graph, sign_graph
 from proxcode.cut.result import Cut, Progress, Side, relative_gap
 from proxcode.cut.search import signed_cut
 
@@ -93,15 +94,16 @@ def max_cut(G: Any, **settings: Any) -> MaxCut:
     >>> found.weight, found.proved
     (4.0, True)
     """
-    graph = as_graph(G)
+    negated = Unread(partial(_negated, G))
+    cut = signed_cut(negated, **settings)
+    return MaxCut(cut, float(negated.graph.matvec(np.full(len(cut.side), -1.0)).sum()) / 2)
+
+
+def _negated(given: Any) -> ExplicitGraph:
+    """Return the graph with all weights negated: in place, unless they are those that were given."""
+    graph = as_graph(given)
     if not isinstance(graph, DenseGraph | SparseGraph):
         raise ValueError("max_cut needs explicit weights: give a matrix, a networkx graph or a list of edges.")
-    total = float(graph.matvec(np.ones(graph.n_points)).sum()) / 2
-    return MaxCut(signed_cut(_negated(graph, G), **settings), total)
-
-
-def _negated(graph: DenseGraph | SparseGraph, given: Any) -> SignedGraph:
-    """Return the graph with all weights negated: in place, unless they are those that were given."""
     if graph is given or (isinstance(graph, DenseGraph) and np.may_share_memory(graph.weights, np.asarray(given))):
         negated = type(graph)(-graph.weights)
         negated.nodes = graph.nodes
@@ -167,5 +169,5 @@ def frustration(G: Any, **settings: Any) -> Frustration:
     >>> found.index, found.proved
     (1, True)
     """
-    graph = sign_graph(G)
-    return Frustration(signed_cut(graph, **settings), graph.weights.nnz // 2)
+    signs = Unread(partial(sign_graph, G))
+    return Frustration(signed_cut(signs, **settings), signs.graph.count_edges())
