@@ -193,6 +193,9 @@ class SparseGraph(ExplicitGraph):
             self.weights -= sp.diags_array(self.weights.diagonal())
         self.weights.eliminate_zeros()
         self.n_points = self.weights.shape[0]
+        if max(self.weights.nnz, self.n_points) < 2**31:  # one type wherever it fits: kernels are compiled for each
+            self.weights.indptr = self.weights.indptr.astype(np.int32, copy=False)
+            self.weights.indices = self.weights.indices.astype(np.int32, copy=False)
 
     def matvec(self, x: Vector) -> Vector:
         return self.weights @ x

@@ -16,12 +16,13 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.annealing import Annealing
-from proxcode.cut.bounds import UpperBound, ceiling_bound
-from proxcode.cut.certificates import certify
+from proxcode.cut.bounds import SemidefiniteBound, UpperBound, ceiling_bound
+from proxcode.cut.certificates import SuitableBound, certify
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, sparse_graph
-from proxcode.cut.initial import InitialGuess, RandomGuess
+from proxcode.cut.initial import AlonNaorGuess, InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
 from proxcode.cut.limits import as_generator, check_seconds, check_whole
+from proxcode.cut.mixing import mix
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.updates import BitUpdate, LocalSearch
 from proxcode.cut.walks import walk_on
@@ -160,7 +161,7 @@ def signed_cut(
     seconds = time_limit
     if time_limit is not None:  # reading the graph counts, but leaves some time to search
         seconds = max(time_limit - (clock() - start), 0.1 * time_limit)
-        warm_up(type(graph), graph.weights.dtype if isinstance(graph, ExplicitGraph) else None)
+        _warm_up_for(graph, getattr(search, "initial", None), bound)
     cut = search.solve(graph, rng, seconds)
     return cut if bound is None or cut.status == "interrupted" else _certified(cut, bound, rng, time_limit)
 
@@ -179,22 +180,45 @@ def _certified(cut: Cut, bound: UpperBound, rng: np.random.Generator, time_limit
         return replace(cut, status="interrupted")
 
 
+def _warm_up_for(graph: SignedGraph, initial: InitialGuess | None, bound: UpperBound | None) -> None:
+    """Compile or load what a graph and the parts of its search need."""
+    weights = graph.weights if isinstance(graph, DenseGraph) else np.empty(0)
+    warm_up(weights.dtype, weights.flags.writeable)
+    if isinstance(initial, AlonNaorGuess) or isinstance(bound, SemidefiniteBound | SuitableBound):
+        warm_up_mixing(weights.dtype)
+
+
 @cache
-def warm_up(form: type[SignedGraph], dtype: np.dtype[Any] | None) -> None:
-    """Compile or load the kernels for graphs of a form, once, so that no time limit pays for it."""
+def warm_up(dtype: np.dtype[Any], is_writeable: bool = True) -> None:
+    """Compile or load the kernels, once, so that no time limit pays for it.
+
+    Those of sparse graphs, those of dense ones in float64, in which a sparse graph may end, and those of dense weights
+    as they are given: numba tells arrays apart that must not be written to.
+    """
     rng, n = np.random.default_rng(0), 30
     first, step = np.repeat(np.arange(n), 3), np.tile([1, 2, 5], n)
     signs = rng.choice([-1.0, 1.0], 3 * n)
     graphs: list[SignedGraph] = [sparse_graph(n, first, (first + step) % n, unit * signs) for unit in (1.0, 1 / 3)]
-    if issubclass(form, DenseGraph):
-        W = np.triu(rng.normal(size=(n, n)), 1).astype(dtype)
-        graphs.append(DenseGraph(W + W.T))
+    W = np.triu(rng.normal(size=(n, n)), 1)
+    graphs.append(DenseGraph(W + W.T))
+    if dtype != np.float64 or not is_writeable:
+        given = (W + W.T).astype(dtype)
+        given.flags.writeable = is_writeable
+        graphs.append(DenseGraph(given))
     for graph in graphs:
         walk, side = walk_on(graph, rng), RandomGuess().guess(graph, rng)
         walk.place(side)
         walk.anneal(np.ones(1), np.zeros(1, np.int64))
+        walk.descend()
         walk.combine(side, walk.side)
         BitUpdate().improve(graph, side, rng)
     small = Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)
     if small.status == "interrupted":  # Ctrl-C is meant for the caller's graph
         raise KeyboardInterrupt
+
+
+@cache
+def warm_up_mixing(dtype: np.dtype[Any]) -> None:
+    """`warm_up` for the mixing method, on sparse weights and on those of a dense graph."""
+    for kind in (np.dtype(np.float64), dtype):
+        mix(DenseGraph(np.ones((2, 2), kind)), None, 1, 0.0, np.random.default_rng(0))
