@@ -4,6 +4,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
@@ -42,6 +43,21 @@ def test_tuples_are_edges():
     assert max_cut(list(nx.path_graph(3).edges), random_state=0).weight == 2
 
 
+@pytest.mark.parametrize("form", [set, frozenset, iter, lambda edges: (edge for edge in edges)])
+def test_edges_in_any_container(form):
+    edges = [(0, 1, 1.0), (1, 2, -1.0)]
+    np.testing.assert_array_equal(weights(form(edges)), weights(edges))
+    assert max_cut(form(edges), random_state=0).weight == 1
+    assert frustration(form(edges), random_state=0).n_edges == 2
+    assert ising_ground_state(np.ones(4), form(edges), random_state=0).energy == -4
+
+
+def test_edges_of_networkx_are_edges():
+    edges = nx.path_graph(3).edges
+    np.testing.assert_array_equal(weights(edges), weights([(0, 1), (1, 2)]))
+    assert ising_ground_state(np.zeros(3), edges, random_state=0).energy == -2
+
+
 @pytest.mark.parametrize("form", [list, tuple, np.array])
 def test_rows_of_three_are_edges(form):
     assert weights(form([[0, 1, 2.0], [1, 2, -1.0]])).tolist() == [[0, 2, 0], [2, 0, -1], [0, -1, 0]]
@@ -67,7 +83,13 @@ def test_rows_of_three_are_edges(form):
         (edge(weight=-3.0, sign=1), "weight -3 but a positive sign"),
         (np.array([[0, 1e12, 0], [1e12, 0, 5], [0, 0, 0]]), r"differ by up to 5: use \(W \+ W\.T\) / 2"),
         (sp.csr_array([[0, 1e12, 0], [1e12, 0, 5], [0, -5, 0]]), "differ by up to 10"),
-        ({(0, 1)}, r"W is \{\(0, 1\)\}: give a square matrix, a networkx graph or a list of tuples"),
+        ("ab", "W is 'ab': give a square matrix, a networkx graph or a list of tuples"),
+        (np.ma.masked_less(np.ones((2, 2)), 0), r"W is a masked array: give W\.filled\(0\)"),
+        (np.ma.masked_array([[0, 1, 1.0]], [[0, 0, 1]]), r"W is a masked array: give W\.filled\(0\)"),
+        (pd.DataFrame(np.eye(2), list("ab"), list("ba")), r"rows \['a', 'b'\] and columns \['b', 'a'\]: give both the"),
+        (pd.DataFrame(np.eye(2), columns=["a", "b"]), r"rows \[0, 1\].*same names in the same order, or W\.to_numpy"),
+        (pd.DataFrame(np.ones((2, 4))), r"square matrix.*got shape \(2, 4\)"),
+        (set(), r"got shape \(0,\)"),
         (5, "W is 5: give a square matrix"),
         ([(0, -1)], "names point -1: give points whole numbers from 0 on"),
         ([(0, 2**63)], "names point 9223372036854775808, but there are 1 edges"),
@@ -120,6 +142,20 @@ def test_points_keep_their_names():
     assert ground.nodes == list("abcde")
     assert ground.spins[2] == -1
     assert signed_cut([(0, 1)], random_state=0).nodes == [0, 1]
+
+
+@pytest.mark.parametrize("dtype", [float, int, np.float32])
+def test_names_of_a_frame_reach_the_cut(dtype):
+    W = pd.DataFrame(np.ones((3, 3)), list("abc"), list("abc")).astype(dtype)
+    for view in (signed_cut, max_cut, frustration):
+        assert view(W, random_state=0).nodes == list("abc")
+    ground = ising_ground_state({"b": 1.0}, W, random_state=0)
+    assert dict(zip(ground.nodes, ground.spins.tolist(), strict=True))["b"] == -1
+    assert (W == 1).all(axis=None)
+    assert frustration(as_graph(W), random_state=0).nodes == list("abc")
+    assert signed_cut(W.reset_index(drop=True).T.reset_index(drop=True), random_state=0).nodes == [0, 1, 2]
+    edges = pd.DataFrame({"from": [0, 1], "to": [1, 2], "weight": [2.0, -1.0]})
+    np.testing.assert_array_equal(weights(edges), [[0, 2, 0], [2, 0, -1], [0, -1, 0]])
 
 
 def test_fortran_order_is_read_by_rows(rng):
@@ -177,6 +213,9 @@ def test_couplings_in_any_sparse_layout(layout, rng):
         (["a", "b"], np.array([[0, 1.0], [1, 0]]), "h must hold real numbers"),
         ({"a": "x"}, {("a", "b"): 1.0}, "h must hold real numbers"),
         ({"a": np.nan}, {("a", "b"): 1.0}, "one finite field for each of 2 spins"),
+        ({}, {("a", "b"): "x"}, r"J has 'x' at \('a', 'b'\): give a finite number"),
+        ({"c": 1.0}, {("a", "b"): 1.0, ("b", "c"): np.nan}, r"J has nan at \('b', 'c'\): give a finite number"),
+        (np.ma.masked_less([1.0, -1.0], 0), np.eye(2), r"h is a masked array: give h\.filled\(0\)"),
         (1.0, {(0, 1): 1.0}, "h is 1.0: give one field for each spin"),
         ({}, {0: 1.0}, r"J has the key 0: give couplings as \{\(spin, spin\): coupling\}"),
         ({}, {(0, 1, 2): 1.0}, r"J has the key \(0, 1, 2\)"),

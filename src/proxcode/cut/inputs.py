@@ -2,12 +2,12 @@
 
 1. what has nodes and edges is read as a networkx graph,
 2. a list of tuples (i, j) or (i, j, weight), or m x 3 numbers with m other than 3, is a list of edges, points counted
-   from 0,
-3. everything else must be a symmetric matrix.
+   from 0; so is a set of tuples, or what yields them,
+3. everything else must be a symmetric matrix, of which a pandas DataFrame names the points.
 """
 
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import suppress
 from functools import cached_property, partial
 from numbers import Complex, Real
@@ -46,7 +46,9 @@ def as_graph(W: Any) -> SignedGraph:
         the order of `list(G)`; or edges as a list of tuples (i, j, weight) or (i, j), of weight 1, or as numbers of
         shape (m, 3). Edges given several times, or in both directions, are summed (files of edges that the command line
         reads count both directions once). Numbers of shape (3, 3) are a matrix: give three edges as a list of tuples.
-        A matrix that is symmetric up to rounding is replaced by (W + W.T) / 2, which has the same b'Wb.
+        A matrix that is symmetric up to rounding is replaced by (W + W.T) / 2, which has the same b'Wb. Names of a
+        pandas DataFrame, its index and columns alike, are those of the points. A set or a generator is read as the list
+        of what it holds. Masked arrays are refused: W.filled(0) makes masked pairs no edges.
 
     Examples
     --------
@@ -58,24 +60,37 @@ def as_graph(W: Any) -> SignedGraph:
         return W
     if isinstance(W, Unread):
         return W.graph
-    W = _as_known_form(W)
+    given, W = W, _as_known_form(W)
     graph = sparse_graph(*_checked_edges(W)) if has_edges(W) else _matrix_graph(W)
-    graph.nodes = list(W.nodes) if _is_networkx(W) else None
+    graph.nodes = _names(given)
     check_sum(graph)
     return graph
 
 
 def sign_graph(G: Any) -> SparseGraph:
     """Return the graph of the signs alone: +1 and -1 summed over parallel edges, then their sign; ties drop out."""
+    G = listed(G)
     if has_edges(G):
         n, first, second, weight = _checked_edges(G, _sign_of)
         summed = sparse_graph(n, first, second, np.sign(weight))
+        summed.nodes = _names(G)
     else:
         graph = as_graph(G)
         summed = sparse_graph(graph.n_points, *graph.edges())
+        summed.nodes = graph.nodes
     summed.weights.data = np.sign(summed.weights.data)
-    summed.nodes = list(G.nodes) if _is_networkx(G) else None
     return summed
+
+
+def listed(W: Any) -> Any:
+    """Return a set, or what can be read but once, as a list; everything else as it is."""
+    return list(W) if isinstance(W, Set | Iterator) else W
+
+
+def check_unmasked(name: str, values: Any) -> None:
+    """Refuse masked arrays, whose mask would be lost."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise ValueError(f"{name} is a masked array: give {name}.filled(0), where what is masked counts as 0.")
 
 
 def has_edges(W: Any) -> bool:
@@ -102,16 +117,36 @@ def _is_networkx(W: Any) -> bool:
     return hasattr(W, "nodes") and hasattr(W, "edges") and hasattr(W, "is_directed")
 
 
+def _is_frame(W: Any) -> bool:
+    """Whether it is a table with names for its rows and columns, such as pandas has."""
+    return hasattr(W, "index") and hasattr(W, "columns") and getattr(W, "ndim", 0) == 2
+
+
+def _names(W: Any) -> list[Any] | None:
+    """Return what the points are called; None where they are numbers."""
+    if _is_networkx(W):
+        return list(W.nodes)
+    if not _is_frame(W) or W.shape[0] != W.shape[1]:  # a table of edges has none
+        return None
+    rows, columns = list(W.index), list(W.columns)
+    if rows != columns:
+        told = f"rows {reprlib.repr(rows)} and columns {reprlib.repr(columns)}"
+        raise ValueError(f"W has {told}: give both the same names in the same order, or W.to_numpy().")
+    return rows
+
+
 def _is_list_of_tuples(W: Any) -> bool:
     return isinstance(W, list) and len(W) > 0 and all(isinstance(edge, tuple) for edge in W)
 
 
 def _as_known_form(W: Any) -> Any:
     """Return a graph, a sparse matrix and a list of tuples as they are, everything else as an array."""
+    W = listed(W)
     if _is_networkx(W) or sp.issparse(W) or _is_list_of_tuples(W):
         return W
     if isinstance(W, Mapping):
         raise ValueError("W is a dictionary: give edges as a list of tuples (i, j, weight).")
+    check_unmasked("W", W)
     try:
         array = np.asarray(W)
     except ValueError:
@@ -168,7 +203,7 @@ def _tuples(edges: list[tuple[Any, ...]]) -> NDArray[Any]:
                 raise ValueError(
                     f"edge ({u!r}, {v!r}) names a point {point!r}: number the points 0..n-1, or use a networkx graph."
                 )
-        _number(u, v, weight)
+        as_number(u, v, weight)
     try:
         return np.array(full, np.float64)
     except OverflowError:
@@ -188,11 +223,11 @@ def _networkx_edges(G: Any, weight_of: Callable[..., float]) -> tuple[int, *Edge
 def _weight_of(u: Any, v: Any, attributes: Mapping[str, Any]) -> float:
     """Return the weight of a networkx edge; with a sign beside it, the sign times its size."""
     if "weight" not in attributes:
-        return _number(u, v, attributes.get("sign", 1))
-    weight = _number(u, v, attributes["weight"])
+        return as_number(u, v, attributes.get("sign", 1))
+    weight = as_number(u, v, attributes["weight"])
     if "sign" not in attributes:
         return weight
-    sign = float(np.sign(_number(u, v, attributes["sign"])))
+    sign = float(np.sign(as_number(u, v, attributes["sign"])))
     if weight < 0 < sign:
         raise ValueError(f"edge ({u!r}, {v!r}) has weight {weight:g} but a positive sign: leave one of them out.")
     return sign * abs(weight)
@@ -200,10 +235,11 @@ def _weight_of(u: Any, v: Any, attributes: Mapping[str, Any]) -> float:
 
 def _sign_of(u: Any, v: Any, attributes: Mapping[str, Any]) -> float:
     """Return what tells the sign of a networkx edge: `sign` before `weight`."""
-    return _number(u, v, attributes.get("sign", attributes.get("weight", 1)))
+    return as_number(u, v, attributes.get("sign", attributes.get("weight", 1)))
 
 
-def _number(u: Any, v: Any, weight: Any) -> float:
+def as_number(u: Any, v: Any, weight: Any) -> float:
+    """Return the weight of an edge as a float, or say of which edge it is none."""
     try:
         if not isinstance(weight, Real) and (isinstance(weight, str | bytes | Complex) or np.ndim(weight)):
             raise TypeError

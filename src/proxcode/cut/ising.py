@@ -1,7 +1,9 @@
 """Ground states of Ising models, and of dimod's binary quadratic models, as signed graph cuts."""
 
+import math
 import reprlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -12,7 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
-from proxcode.cut.inputs import Unread, as_graph, check_sum, has_edges
+from proxcode.cut.inputs import Unread, as_graph, as_number, check_sum, check_unmasked, has_edges, listed
 from proxcode.cut.problems import View
 from proxcode.cut.result import Side, relative_gap
 from proxcode.cut.search import signed_cut
@@ -88,6 +90,7 @@ def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
 
 def _spin_graph(h: Any, J: Any) -> DenseGraph | SparseGraph:
     """Return the graph whose cuts are the spins, and one point more."""
+    J = listed(J)
     has_names = isinstance(J, Mapping) and not sp.issparse(J)  # SciPy's dok arrays are dictionaries too
     graph, fields, nodes = _named_model(h, J) if has_names else _model(h, J)
     bordered = _bordered(graph, fields)
@@ -117,6 +120,7 @@ def _by_name(h: Mapping[Any, Any], graph: SignedGraph) -> list[Any]:
 
 def _fields(h: Any) -> NDArray[Any]:
     """Return fields as an array of floats."""
+    check_unmasked("h", h)
     fields = np.asarray(h)
     if fields.dtype in (np.float32, np.float64):
         return fields
@@ -143,11 +147,20 @@ def _named_model(h: Any, J: Mapping[Any, Any]) -> tuple[SignedGraph, NDArray[Any
     if are_numbers:
         names = list(range(_count_spins(names)))
     number = {name: i for i, name in enumerate(names)}
-    graph = as_graph([(number[u], number[v], coupling) for (u, v), coupling in J.items()] or [(0, 0, 0.0)])
+    edges = [(number[u], number[v], _coupling(u, v, coupling)) for (u, v), coupling in J.items()]
+    graph = as_graph(edges or [(0, 0, 0.0)])
     fields = _fields([given.get(name, 0.0) for name in names])
     if not np.isfinite(fields).all():
         raise ValueError(f"h must hold one finite field for each of {len(names)} spins; got {reprlib.repr(h)}.")
     return graph, fields, None if are_numbers else names
+
+
+def _coupling(u: Any, v: Any, coupling: Any) -> float:
+    """Return a coupling as a number, or say of which spins it is none."""
+    with suppress(ValueError):
+        if math.isfinite(number := as_number(u, v, coupling)):
+            return number
+    raise ValueError(f"J has {reprlib.repr(coupling)} at ({u!r}, {v!r}): give a finite number for each coupling.")
 
 
 def _count_spins(numbers: list[int]) -> int:

@@ -68,7 +68,7 @@ class Cut:
 
     @property
     def nodes(self) -> list[Any]:
-        """What the points are called, in the order of `side`: the nodes of a networkx graph, else 0, 1, 2, ..."""
+        """What the points are called, in the order of `side`: as in a networkx graph or a DataFrame, else 0, 1, ..."""
         names = getattr(self.graph, "nodes", None)
         return list(range(len(self.side))) if names is None else names
 
