@@ -45,6 +45,9 @@ def test_graphs_without_weights(tmp_path):
     assert read_graph(tmp_path / "g.csv").names.tolist() == [4, 5]
     (tmp_path / "g.txt").write_text("4 2\n1 2\n9 4\n")  # two rows follow, but of a point 9: an edge list
     assert read_graph(tmp_path / "g.txt").names.tolist() == [1, 2, 4, 9]
+    for content, names in (("3 1\n", [1, 3]), ("3 0\n0 1\n", [0, 1, 3]), ("4 1\n2 3\n", [1, 2, 3, 4])):
+        (tmp_path / "g.txt").write_text(content)
+        assert read_graph(tmp_path / "g.txt").names.tolist() == names
 
 
 def test_graphs_as_arrays(tmp_path):

@@ -56,7 +56,7 @@ def read_graph(path: FilePath) -> Graph:
         - `.txt`, `.edges`, `.gset`, or no suffix: an edge list separated by blanks, where lines that start with # or %
           are passed over; or Gset's format, a first row n, m and then m rows i, j, w that count points from 1. It is
           Gset's if the first row has two whole numbers and either the others have three cells or they are m in number
-          and name points 1 to n.
+          and name points 1 to n; a row n, 0 alone is a graph without edges.
         - `.mtx`: Matrix Market, points counted from 1. `.npy`: a square array. `.npz`: by
           `scipy.sparse.save_npz`.
 
@@ -135,12 +135,13 @@ def _split_lines(path: Path) -> list[_Row]:
 
 def _is_gset(rows: list[_Row]) -> bool:
     (_, first), others = rows[0], rows[1:]
-    if len(first) != 2 or not all(map(str.isdecimal, first)) or not others:
+    if len(first) != 2 or not all(map(str.isdecimal, first)):
         return False
     n, m = map(int, first)
+    if others and len(others[0].cells) == 3:
+        return True
     points = {cell for row in others for cell in row.cells[:2]}
-    names_points = all(cell.isdecimal() and 1 <= int(cell) <= n for cell in points)
-    return len(others[0].cells) == 3 or (len(others) == m and names_points)
+    return len(others) == m and all(cell.isdecimal() and 1 <= int(cell) <= n for cell in points)
 
 
 def _numbered(path: Path, n: int, m: int, rows: list[_Row]) -> _Edges:
