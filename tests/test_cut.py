@@ -199,6 +199,20 @@ def test_random_state_may_be_a_generator(rng):
     np.testing.assert_array_equal(by_seed.side, by_generator.side)
 
 
+def test_random_state_may_be_a_random_state(rng, monkeypatch):
+    W = random_weights(rng, 60)
+    expected = signed_cut(W, random_state=np.random.RandomState(0), n_starts=2).side
+    default_rng = np.random.default_rng
+
+    def before_numpy_2_2(seed=None):
+        if isinstance(seed, np.random.RandomState):
+            raise TypeError("SeedSequence expects int or sequence of ints for entropy")
+        return default_rng(seed)
+
+    monkeypatch.setattr(np.random, "default_rng", before_numpy_2_2)
+    np.testing.assert_array_equal(signed_cut(W, random_state=np.random.RandomState(0), n_starts=2).side, expected)
+
+
 def test_dense_and_sparse_give_the_same_cut(rng):
     W = random_weights(rng, 60, 0.2)
     dense, sparse = signed_cut(W, random_state=1), signed_cut(sp.csr_array(W), random_state=1)

@@ -34,7 +34,7 @@ def certify(
         Of `signed_cut` on explicit weights.
     bound : UpperBound, default=None
         None is `SuitableBound()`.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
     time_limit : float, default=None
         Seconds, about: the bound looks at the time between its steps, and returns what it has. None leaves it to the
         bound's own settings.

@@ -65,11 +65,13 @@ class Budget:
 
 def as_generator(random_state: Any) -> np.random.Generator:
     """Return the generator of a seed, or say that it is none."""
+    if isinstance(random_state, np.random.RandomState):  # default_rng itself takes it from NumPy 2.2 on, like this
+        return np.random.Generator(random_state._bit_generator)
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError):
         raise ValueError(
-            f"random_state={random_state!r}: give a whole number from 0 on, a Generator or None."
+            f"random_state={random_state!r}: give a whole number from 0 on, a Generator, a RandomState or None."
         ) from None
 
 

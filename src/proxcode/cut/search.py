@@ -127,7 +127,7 @@ def signed_cut(
         does not count. Ctrl-C ends the search too, and its best cut so far is returned; while the bound is looked for,
         the cut without it. None lets the search end by itself, after up to about a second's work for `Annealing()`,
         with a result that depends on the seed alone.
-    random_state : int, Generator or None
+    random_state : int, Generator, RandomState or None
         Same seed, same cut.
 
     Returns
