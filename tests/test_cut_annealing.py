@@ -468,6 +468,23 @@ def test_sweeps_are_those_flip_by_flip(form, dtype, rng):
     np.testing.assert_array_equal(*fields)
 
 
+@pytest.mark.parametrize("form", [DenseGraph, SparseGraph])
+def test_weights_are_added_up_once(form, rng):
+    W = random_weights(rng, 30)
+    graph = form(W)
+    np.testing.assert_allclose(graph.absolute_degrees(), np.abs(W).sum(axis=1))
+    assert graph.absolute_degrees() is graph.absolute_degrees()
+
+
+def test_frustrated_edges_are_looked_for_near_the_ceiling_alone(rng, monkeypatch):
+    looked = []
+    monkeypatch.setattr(DenseGraph, "is_satisfied", lambda *_: looked.append(1))
+    assert signed_cut(random_weights(rng, 30), n_starts=2, random_state=0).upper_bound < np.inf
+    assert not looked
+    signed_cut(np.ones((5, 5)), n_starts=2, random_state=0)
+    assert looked
+
+
 def test_vector_update_finds_its_shift_once(rng, monkeypatch):
     calls = []
 

@@ -28,6 +28,7 @@ from proxcode.cut.spectral import smallest_eigenpairs
 FULL_SPECTRUM = 1500  # points up to which all eigenvalues are computed
 LANCZOS_TOLERANCE = 1e-5  # the largest eigenvalues crowd together; what is left of the residual is added to the bound
 WHOLE, EXACT = 2.0**50, 2.0**53  # sums of whole weights below are exact: with room for fractions, and without
+NEARLY = 1e-9  # this near to the ceiling, frustrated edges are looked for
 ROUNDING = 1e-6  # of a step: a bound this little below an attainable value counts as that value
 
 
@@ -116,9 +117,10 @@ def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Gener
 
 def ceiling_bound(graph: ExplicitGraph, side: Side, value: float) -> float:
     """Return the bound sum_ij |w_ij|, as it stands beside a partition and its value."""
-    if graph.is_satisfied(side):
+    total = float(graph.absolute_degrees().sum())
+    if value >= (1.0 - NEARLY) * total and graph.is_satisfied(side):
         return value
-    return checked_bound(graph, value, float(graph.absolute_degrees().sum()), is_ceiling=True)
+    return checked_bound(graph, value, total, is_ceiling=True)
 
 
 def checked_bound(graph: SignedGraph, value: float, bound: float, *, is_ceiling: bool = False) -> float:

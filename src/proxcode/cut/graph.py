@@ -94,9 +94,22 @@ class SignedGraph(QuadraticForm):
 
 
 class ExplicitGraph(SignedGraph):
-    """A graph whose weights are stored: the field is s itself."""
+    """A graph whose weights are stored: the field is s itself.
+
+    Weights must not change once a graph is cut: what they add up to is kept.
+    """
 
     weights: Any
+    _degrees: Vector | None = None
+
+    def absolute_degrees(self) -> Vector:
+        if self._degrees is None:
+            self._degrees = self._sum_rows()
+        return self._degrees
+
+    @abstractmethod
+    def _sum_rows(self) -> Vector:
+        """Return the sums of |w_ij| over j, anew."""
 
     @abstractmethod
     def count_edges(self) -> int:
@@ -144,7 +157,7 @@ class DenseGraph(ExplicitGraph):
         products = [self.weights[rows].astype(np.float64) @ x for rows in row_blocks(self.n_points)]
         return np.concatenate(products) - self.diagonal * x
 
-    def absolute_degrees(self) -> Vector:
+    def _sum_rows(self) -> Vector:
         sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_points)]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
@@ -200,7 +213,7 @@ class SparseGraph(ExplicitGraph):
     def matvec(self, x: Vector) -> Vector:
         return self.weights @ x
 
-    def absolute_degrees(self) -> Vector:
+    def _sum_rows(self) -> Vector:
         return np.asarray(abs(self.weights).sum(axis=1)).ravel()
 
     def flip(self, point: int, side: Side, field: Vector) -> None:
