@@ -40,7 +40,7 @@ def as_graph(W: Any) -> SignedGraph:
 
     Parameters
     ----------
-    W : array, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
+    W : array, DataFrame, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
         A symmetric matrix of shape (n, n), its diagonal ignored; a networkx graph, whose edges have a number `weight`
         or `sign`, 1 where they have neither and sign |weight| where they have both, and whose points are numbered in
         the order of `list(G)`; or edges as a list of tuples (i, j, weight) or (i, j), of weight 1, or as numbers of

@@ -111,7 +111,7 @@ def signed_cut(
 
     Parameters
     ----------
-    W : array, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
+    W : array, DataFrame, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
         Symmetric weights; positive attracts, negative repels, 0 is no edge. The diagonal is ignored. See `as_graph`.
     initial, update, n_starts : InitialGuess, LocalSearch, int, default=None
         Where one of them is given, the search is `Restarts(initial, update, n_starts)`, the paper's way; n_starts is
