@@ -5,8 +5,9 @@
 2. start from the sign of the largest eigenvector of W, later from random partitions. Where time is too short for
    Lanczos' method, start from all points together or, if that is worth less, at random;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
-   local field to 0.05 times the median local field; where 0.25 lambda_max(W) is more, as on networks with hubs, a tenth
-   of the sweeps falls from there first. Then flip until no flip improves;
+   local field to 0.05 times the median local field. Then flip until no flip improves. Where 0.25 lambda_max(W) is well
+   above that start, as on networks with hubs or classes, large parts choose their sides before single points do: eight
+   short coolings from there, combined as in 4, find what the run starts from;
 4. reheat to between 0.15 and 0.3 times the root mean square local field, cool again, and take over from the result
    each connected component of its difference to the run's best that does not lower it;
 5. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
@@ -32,16 +33,17 @@ from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
-from proxcode.cut.walks import TABLE_SIZE, DenseWalk, Walk, is_dense, walk_on
+from proxcode.cut.walks import TABLE_SIZE, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.15, 0.3)
-MELTING_SHARE = 0.1  # of a run's first cooling
+LARGE_PARTS = 1.2  # times the temperature where single points begin to freeze: from there on, large parts freeze before
+SCOUTS, SCOUTING_SHARE, SHORTEST = 8, 0.5, 10  # short coolings, their share of a run's sweeps, sweeps of each at least
 LANCZOS_SHARE = 0.3  # of the time left, at most, for the largest eigenvector
 MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
-ENDING = (2.0, 8.0)  # the end takes so many times as long as to begin a walk; on dense graphs, the second
+ENDING = 8.0  # the end takes so many times as long as to place a walk
 NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
 IMPLICIT_SWEEPS = (50, 200)  # the range where weights are not stored: reading one costs more
@@ -130,9 +132,10 @@ class Annealing(BaseEstimator):
         return _polished(graph, replace(found, side=reduction.restore(found.side)))
 
     def _search(self, graph: SignedGraph, budget: Budget, rng: np.random.Generator, constant: float = 0.0) -> Cut:
-        before = budget.elapsed()
         walk = walk_on(graph, rng)
-        budget.keep_back(ENDING[isinstance(walk, DenseWalk)] * (budget.elapsed() - before))
+        before = budget.elapsed()
+        walk.place(np.ones(graph.n_points, np.int8))
+        budget.keep_back(ENDING * (budget.elapsed() - before))
         if budget.n_sweeps is None and budget.seconds is None:
             low, high = DEFAULT_SWEEPS if isinstance(graph, DenseGraph | SparseGraph) else IMPLICIT_SWEEPS
             budget.n_sweeps = int(np.clip(DEFAULT_WORK / walk.sweep_work(), low, high))
@@ -169,7 +172,7 @@ class _Search:
         self.graph, self.constant = graph, constant
         self.is_optimal = False  # whether no edge is frustrated
         self.settings, self.walk, self.budget, self.rng = settings, walk, budget, rng
-        self.best: Side = (2 * rng.integers(0, 2, walk.n_points) - 1).astype(np.int8)
+        self.best = self._random_side()
         self.best_value = -np.inf
         self.run_best: Side | None = None
         self.run_value = -np.inf
@@ -217,8 +220,7 @@ class _Search:
     def step(self) -> None:
         """One cooling: the first of a run, or a reheat."""
         if self.run_best is None:
-            allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
-            self._cool(HOT * self.scale, min(self.share * self.settings.run_sweeps, max(allowed, 1.0)), self.melting)
+            self._begin_run()
             self.run_best, self.run_value, self.stale = self.walk.side, self.walk.value, 0
         else:
             self._cool(self.rng.uniform(*REHEAT) * self.scale, self.settings.reheat_sweeps)
@@ -229,6 +231,29 @@ class _Search:
         self._keep(self.run_best, self.run_value)
         if self.stale >= self.share * self.settings.patience:
             self._end_run()
+            self.walk.place(self._random_side())
+
+    def _begin_run(self) -> None:
+        allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
+        n_sweeps = min(self.share * self.settings.run_sweeps, max(allowed, 1.0))
+        if self.melting > LARGE_PARTS * HOT * self.scale:
+            self._scout(SCOUTING_SHARE * n_sweeps)
+            n_sweeps *= 1.0 - SCOUTING_SHARE
+        self._cool(HOT * self.scale, n_sweeps)
+
+    def _scout(self, n_sweeps: float) -> None:
+        """Place the best of some short coolings, combined; the first one from where the walk is, others at random."""
+        n_scouts = int(np.clip(n_sweeps / SHORTEST, 1, SCOUTS))
+        self._cool(HOT * self.scale, n_sweeps / n_scouts, self.melting)
+        found = self.walk.side
+        for _ in range(n_scouts - 1):
+            if self.budget.is_late:
+                break
+            self.walk.place(self._random_side())
+            self._cool(HOT * self.scale, n_sweeps / n_scouts, self.melting)
+            found = self.walk.combine(found, self.walk.side)
+        self.walk.place(found)
+        self._keep(found, self.walk.value)
 
     def keep_unfinished(self) -> None:
         """Descend from where a cooling was cut short: what it reached may be the best."""
@@ -239,8 +264,7 @@ class _Search:
 
     def result(self) -> tuple[Side, float]:
         """Return the best partition, all runs combined, and its value."""
-        if self.run_best is not None:
-            self._end_run()
+        self._end_run()
         return self.best, self.best_value
 
     def _probe(self) -> float:
@@ -250,20 +274,22 @@ class _Search:
 
     def _cool(self, hot: float, n_sweeps: float, melting: float = 0.0) -> None:
         n = int(max(1, min(n_sweeps, self.budget.left())))
-        n_melting = int(MELTING_SHARE * n) if melting > hot else 0
+        n_melting = n // 2 if melting else 0
         from_melting = np.linspace(melting, hot, n_melting, endpoint=False)
         temperatures = np.concatenate([from_melting, np.linspace(hot, self.cold, n - n_melting)])
         self.budget.spend(self.walk, temperatures, self.rng.integers(0, TABLE_SIZE, n))
         self.walk.descend()
 
     def _end_run(self) -> None:
-        """Combine the run's best with the best of all, and place the start of the next run."""
+        """Combine the run's best, if there is one, with the best of all."""
         if self.run_best is not None:
             combined = self.walk.combine(self.best, self.run_best)
             self.walk.place(combined)
             self._keep(combined, self.walk.value)
-        self.run_best = None
-        self.walk.place((2 * self.rng.integers(0, 2, self.walk.n_points) - 1).astype(np.int8))
+            self.run_best = None
+
+    def _random_side(self) -> Side:
+        return (2 * self.rng.integers(0, 2, self.walk.n_points) - 1).astype(np.int8)
 
     def _keep(self, side: Side, value: float) -> None:
         if value > self.best_value:
