@@ -2,12 +2,13 @@
 
 1. reduce the graph exactly (`Reduction`), unless it is large and dense or its edges are not listed; with at most 20
    points left, try all partitions, which proves the cut;
-2. start from the sign of the largest eigenvector of W, later from random partitions. Where time is too short for
-   Lanczos' method, start from all points together or, if that is worth less, at random;
+2. start from the signs of the largest eigenvector of W or, where that is worth more, from all points together; later
+   from random partitions. Where time is too short for Lanczos' method, there is no eigenvector;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
-   local field to 0.05 times the median local field. Then flip until no flip improves. Where 0.25 lambda_max(W) is well
-   above that start, as on networks with hubs or classes, large parts choose their sides before single points do: eight
-   short coolings from there, combined as in 4, find what the run starts from;
+   local field to 0.05 times the median local field; where 0.25 lambda_max(W) is more, as on networks with hubs, a tenth
+   of the sweeps falls from there first. Then flip until no flip improves. Where it is well above and the eigenvector
+   spreads over many points, as with classes, large parts take sides early that they never leave: eight short coolings,
+   combined as in 4, find what the run starts from;
 4. reheat to between 0.15 and 0.3 times the root mean square local field, cool again, and take over from the result
    each connected component of its difference to the run's best that does not lower it;
 5. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
@@ -37,8 +38,10 @@ from proxcode.cut.walks import TABLE_SIZE, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.15, 0.3)
-LARGE_PARTS = 1.2  # times the temperature where single points begin to freeze: from there on, large parts freeze before
+MELTING_SHARE = 0.1  # of a cooling's sweeps
+LARGE_PARTS = 1.2, 30.0  # times HOT that melting lies, points that the eigenvector spreads over: from there on, scout
 SCOUTS, SCOUTING_SHARE, SHORTEST = 8, 0.5, 10  # short coolings, their share of a run's sweeps, sweeps of each at least
+SCOUTING_PATIENCE = 0.3  # of the usual: reheats do not move large parts
 LANCZOS_SHARE = 0.3  # of the time left, at most, for the largest eigenvector
 MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
@@ -62,9 +65,10 @@ class Annealing(BaseEstimator):
     reheat_sweeps : int, default=300
         Sweeps of each cooling after a reheat.
     patience : int, default=30
-        Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above.
+        Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above, and where runs
+        begin with short coolings.
     initial : InitialGuess, default=None
-        Start of the first run; None is the sign of the largest eigenvector of W.
+        Start of the first run; None is the sign of the largest eigenvector of W, or all points together.
     enumerate_up_to : int, default=20
         Graphs with so few points left after the reduction are solved by trying all partitions; at most 28.
     clock : callable, default=None
@@ -179,7 +183,8 @@ class _Search:
         self.stale = 0
         self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
-        self.scale, self.cold, self.melting = 0.0, 0.0, 0.0  # temperatures, found in start
+        self.scale, self.cold, self.melting = 0.0, 0.0, 0.0  # temperatures, found in start, as are the next two
+        self.scouts, self.patience = False, 0.0
 
     def start(self) -> None:
         """Find the temperatures and the first start."""
@@ -187,15 +192,32 @@ class _Search:
         top = float(norms.max()) or 1.0
         self.scale = top * float(np.sqrt(np.mean((norms / top) ** 2)))
         self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
-        largest, side = self._largest_eigenpair(norms)
+        largest, eigenvector = self._largest_eigenpair(norms)
         self.melting = max(HOT * self.scale, HOT_SPECTRAL * largest)
-        initial = self.settings.initial
-        self.walk.place(side if initial is None else initial.guess(self.graph, self.rng))
+        self.scouts = self._has_large_parts(eigenvector)
+        self.patience = self.share * self.settings.patience * (SCOUTING_PATIENCE if self.scouts else 1.0)
+        self.walk.place(self._first_side(eigenvector))
         self.walk.descend()
         self._keep(self.walk.side, self.walk.value)
 
-    def _largest_eigenpair(self, norms: Vector) -> tuple[float, Side]:
-        """Return the largest eigenvalue of W and the signs of its eigenvector; when too late, what comes near."""
+    def _has_large_parts(self, eigenvector: Vector | None) -> bool:
+        above, spread = LARGE_PARTS
+        is_above = self.melting > above * HOT * self.scale
+        return is_above and eigenvector is not None and spread * float(np.sum(eigenvector**4)) < 1.0
+
+    def _first_side(self, eigenvector: Vector | None) -> Side:
+        if self.settings.initial is not None:
+            return self.settings.initial.guess(self.graph, self.rng)
+        guess = self.best if eigenvector is None else sides(eigenvector)
+        together = np.ones(self.walk.n_points, np.int8)
+        values = []
+        for side in (guess, together):
+            self.walk.place(side)
+            values.append(self.walk.value)
+        return guess if values[0] >= values[1] else together
+
+    def _largest_eigenpair(self, norms: Vector) -> tuple[float, Vector | None]:
+        """Return the largest eigenvalue of W and its eigenvector; when too late, a lower bound and none."""
         budget = self.budget
         deadline = float("inf")
         if budget.seconds is not None:
@@ -209,13 +231,8 @@ class _Search:
         try:
             values, vectors = smallest_eigenpairs(negated, len(norms), 1, self.rng, 1e-2)
         except TimeoutError:  # no row is longer than the largest |eigenvalue|
-            return float(norms.max()), self._plain_start()
-        return -float(values[0]), sides(vectors[:, 0])
-
-    def _plain_start(self) -> Side:
-        together = np.ones(self.walk.n_points, np.int8)
-        self.walk.place(together)
-        return together if self.walk.value > 0 else self.best
+            return float(norms.max()), None
+        return -float(values[0]), vectors[:, 0]
 
     def step(self) -> None:
         """One cooling: the first of a run, or a reheat."""
@@ -229,17 +246,18 @@ class _Search:
             self.stale = 0 if self.walk.value > self.run_value else self.stale + 1
             self.run_value = self.walk.value
         self._keep(self.run_best, self.run_value)
-        if self.stale >= self.share * self.settings.patience:
+        if self.stale >= self.patience:
             self._end_run()
             self.walk.place(self._random_side())
 
     def _begin_run(self) -> None:
         allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
         n_sweeps = min(self.share * self.settings.run_sweeps, max(allowed, 1.0))
-        if self.melting > LARGE_PARTS * HOT * self.scale:
+        if self.scouts:
             self._scout(SCOUTING_SHARE * n_sweeps)
-            n_sweeps *= 1.0 - SCOUTING_SHARE
-        self._cool(HOT * self.scale, n_sweeps)
+            self._cool(HOT * self.scale, (1.0 - SCOUTING_SHARE) * n_sweeps)
+        else:
+            self._cool(HOT * self.scale, n_sweeps, self.melting)
 
     def _scout(self, n_sweeps: float) -> None:
         """Place the best of some short coolings, combined; the first one from where the walk is, others at random."""
@@ -274,7 +292,7 @@ class _Search:
 
     def _cool(self, hot: float, n_sweeps: float, melting: float = 0.0) -> None:
         n = int(max(1, min(n_sweeps, self.budget.left())))
-        n_melting = n // 2 if melting else 0
+        n_melting = int(MELTING_SHARE * n) if melting > hot else 0
         from_melting = np.linspace(melting, hot, n_melting, endpoint=False)
         temperatures = np.concatenate([from_melting, np.linspace(hot, self.cold, n - n_melting)])
         self.budget.spend(self.walk, temperatures, self.rng.integers(0, TABLE_SIZE, n))
