@@ -6,12 +6,13 @@
    from random partitions. Where time is too short for Lanczos' method, there is no eigenvector;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
    local field to 0.05 times the median local field; where 0.25 lambda_max(W) is more, as on networks with hubs, a tenth
-   of the sweeps falls from there first. Then flip until no flip improves. Where it is well above and the eigenvector
-   spreads over many points, as with classes, large parts take sides early that they never leave: eight short coolings,
-   combined as in 4, find what the run starts from;
+   of the sweeps falls from there first. Then flip until no flip improves;
 4. reheat to between 0.15 and 0.3 times the root mean square local field, cool again, and take over from the result
    each connected component of its difference to the run's best that does not lower it;
-5. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
+5. begin a run, if the graph is sparse, by eight short coolings: the points that all of them have on the same sides of
+   each other become one, the smaller graph is annealed in the same way (`graph_of_parts`), and the run goes on from
+   there. Where that gained nothing, as with random graphs, later runs begin without;
+6. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
    as in 4.
 
 Whatever ends it, a limit, Ctrl-C or a partition without frustration, the best partition so far is returned, undone to
@@ -30,18 +31,20 @@ from proxcode.cut.bounds import checked_bound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, sides
 from proxcode.cut.limits import Budget, check_whole
+from proxcode.cut.parts import graph_of_parts
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Progress, Side
 from proxcode.cut.spectral import smallest_eigenpairs
 from proxcode.cut.updates import BitUpdate
-from proxcode.cut.walks import TABLE_SIZE, Walk, is_dense, walk_on
+from proxcode.cut.walks import TABLE_SIZE, SparseWalk, Walk, is_dense, walk_on
 
 HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
 REHEAT = (0.15, 0.3)
 MELTING_SHARE = 0.1  # of a cooling's sweeps
-LARGE_PARTS = 1.2, 30.0  # times HOT that melting lies, points that the eigenvector spreads over: from there on, scout
-SCOUTS, SCOUTING_SHARE, SHORTEST = 8, 0.5, 10  # short coolings, their share of a run's sweeps, sweeps of each at least
-SCOUTING_PATIENCE = 0.3  # of the usual: reheats do not move large parts
+SCOUTS, SHORTEST = 8, 5  # short coolings that a run begins with, and sweeps of each at least
+SCOUTING_SHARE = (0.25, 0.5)  # of a run's sweeps for them, in the first run and later
+WORTH_SCOUTING = 0.002  # gain by parts, relative to the value, from which on later runs begin so too
+FEW_PARTS, FEW_PARTS_PATIENCE = 0.1, 0.3  # of the points: then too, and with less patience: reheats move no large part
 LANCZOS_SHARE = 0.3  # of the time left, at most, for the largest eigenvector
 MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
@@ -58,15 +61,14 @@ class Annealing(BaseEstimator):
     Parameters
     ----------
     n_sweeps : int, default=None
-        Sweeps in all. None is without end where a time limit is given, and otherwise what the graph's size suggests:
-        up to about a second's work.
+        Sweeps in all, over the graph itself. None is without end where a time limit is given, and otherwise what the
+        graph's size suggests: up to about a second's work.
     run_sweeps : int, default=8000
         Sweeps of a run's first cooling, at most; with n below 2,000 points n / 2000 of it, but at least a tenth.
     reheat_sweeps : int, default=300
         Sweeps of each cooling after a reheat.
     patience : int, default=30
-        Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above, and where runs
-        begin with short coolings.
+        Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above.
     initial : InitialGuess, default=None
         Start of the first run; None is the sign of the largest eigenvector of W, or all points together.
     enumerate_up_to : int, default=20
@@ -180,11 +182,12 @@ class _Search:
         self.best_value = -np.inf
         self.run_best: Side | None = None
         self.run_value = -np.inf
-        self.stale = 0
+        self.n_runs, self.stale = 0, 0
         self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
-        self.scale, self.cold, self.melting = 0.0, 0.0, 0.0  # temperatures, found in start, as are the next two
-        self.scouts, self.patience = False, 0.0
+        self.scale, self.cold, self.melting = 0.0, 0.0, 0.0  # temperatures, found in start
+        self.patience = self.share * settings.patience
+        self.scouts = isinstance(graph, SparseGraph) and isinstance(walk, SparseWalk)
 
     def start(self) -> None:
         """Find the temperatures and the first start."""
@@ -194,16 +197,9 @@ class _Search:
         self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
         largest, eigenvector = self._largest_eigenpair(norms)
         self.melting = max(HOT * self.scale, HOT_SPECTRAL * largest)
-        self.scouts = self._has_large_parts(eigenvector)
-        self.patience = self.share * self.settings.patience * (SCOUTING_PATIENCE if self.scouts else 1.0)
         self.walk.place(self._first_side(eigenvector))
         self.walk.descend()
         self._keep(self.walk.side, self.walk.value)
-
-    def _has_large_parts(self, eigenvector: Vector | None) -> bool:
-        above, spread = LARGE_PARTS
-        is_above = self.melting > above * HOT * self.scale
-        return is_above and eigenvector is not None and spread * float(np.sum(eigenvector**4)) < 1.0
 
     def _first_side(self, eigenvector: Vector | None) -> Side:
         if self.settings.initial is not None:
@@ -251,27 +247,51 @@ class _Search:
             self.walk.place(self._random_side())
 
     def _begin_run(self) -> None:
+        """Place the result of a run's first cooling, short ones before it included."""
         allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
         n_sweeps = min(self.share * self.settings.run_sweeps, max(allowed, 1.0))
-        if self.scouts:
-            self._scout(SCOUTING_SHARE * n_sweeps)
-            self._cool(HOT * self.scale, (1.0 - SCOUTING_SHARE) * n_sweeps)
-        else:
+        n_scouting = n_sweeps * SCOUTING_SHARE[self.n_runs > 0] / SCOUTS
+        self.n_runs += 1
+        if not self.scouts or n_scouting < SHORTEST:
             self._cool(HOT * self.scale, n_sweeps, self.melting)
+            return
+        self._scout(n_scouting)
+        found = self.walk.side
+        self._cool(HOT * self.scale, n_sweeps - SCOUTS * n_scouting)
+        self.walk.place(self.walk.combine(found, self.walk.side))
 
     def _scout(self, n_sweeps: float) -> None:
-        """Place the best of some short coolings, combined; the first one from where the walk is, others at random."""
-        n_scouts = int(np.clip(n_sweeps / SHORTEST, 1, SCOUTS))
-        self._cool(HOT * self.scale, n_sweeps / n_scouts, self.melting)
-        found = self.walk.side
-        for _ in range(n_scouts - 1):
-            if self.budget.is_late:
-                break
-            self.walk.place(self._random_side())
-            self._cool(HOT * self.scale, n_sweeps / n_scouts, self.melting)
-            found = self.walk.combine(found, self.walk.side)
-        self.walk.place(found)
-        self._keep(found, self.walk.value)
+        """Place what short coolings find together; the first one from where the walk is, others at random.
+
+        Decides whether later runs begin so too.
+        """
+        found: list[Side] = []
+        values: list[float] = []
+        while not found or (len(found) < SCOUTS and not self.budget.is_late):
+            if found:
+                self.walk.place(self._random_side())
+            self._cool(HOT * self.scale, n_sweeps, self.melting)
+            found.append(self.walk.side)
+            values.append(self.walk.value)
+        best = int(np.argmax(values))
+        found[0], found[best] = found[best], found[0]
+        n_parts = self._place_combined(found, n_sweeps)
+        self._keep(self.walk.side, self.walk.value)
+        has_few_parts = n_parts < FEW_PARTS * self.walk.n_points
+        self.patience = self.share * self.settings.patience * (FEW_PARTS_PATIENCE if has_few_parts else 1.0)
+        self.scouts = has_few_parts or self.walk.value - values[best] > WORTH_SCOUTING * abs(values[best])
+
+    def _place_combined(self, found: list[Side], n_sweeps: float) -> int:
+        """Anneal the graph of parts for as long as one of the partitions took; returns the number of parts."""
+        assert isinstance(self.graph, SparseGraph)
+        parts, part = graph_of_parts(self.graph, found)
+        search = Annealing(max(1, int(n_sweeps * self.walk.n_points / parts.n_points)), clock=self.budget.clock)
+        combined = search.solve(parts, self.rng, self.budget.seconds_left())
+        self.walk.place(found[0] * combined.side[part])
+        self.walk.descend()
+        if combined.status == "interrupted":  # Ctrl-C is meant for this search too
+            raise KeyboardInterrupt
+        return parts.n_points
 
     def keep_unfinished(self) -> None:
         """Descend from where a cooling was cut short: what it reached may be the best."""

@@ -45,6 +45,10 @@ class Budget:
             return by_sweeps
         return min(by_sweeps, 0.98 * (self.end - self.elapsed()) / max(self.per_sweep, 1e-9))
 
+    def seconds_left(self) -> float | None:
+        """Return the seconds until the search must end, a little above 0 at least; None is without end."""
+        return None if self.end is None else max(self.end - self.elapsed(), 1e-3)
+
     @property
     def is_late(self) -> bool:
         """Whether the seconds are over."""
