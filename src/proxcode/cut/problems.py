@@ -134,9 +134,9 @@ class Frustration(View):
         return round((2 * self.n_edges - self.cut.value) / 4)
 
     @property
-    def lower_bound(self) -> float:
+    def lower_bound(self) -> int:
         """No partition leaves fewer edges frustrated."""
-        return max(0.0, (2 * self.n_edges - self.cut.upper_bound) / 4)
+        return int(np.ceil(max(0.0, (2 * self.n_edges - self.cut.upper_bound) / 4)))
 
     @property
     def gap(self) -> float:
