@@ -22,6 +22,7 @@ the whole graph. With a limit in sweeps the same seed gives the same cut; with o
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -34,18 +35,14 @@ from proxcode.cut.limits import Budget, check_whole
 from proxcode.cut.parts import graph_of_parts
 from proxcode.cut.reduction import DENSE_REDUCIBLE, Reduction
 from proxcode.cut.result import Cut, Progress, Side
-from proxcode.cut.spectral import smallest_eigenpairs
+from proxcode.cut.schedule import Schedule
 from proxcode.cut.updates import BitUpdate
 from proxcode.cut.walks import TABLE_SIZE, SparseWalk, Walk, is_dense, walk_on
 
-HOT, COLD, HOT_SPECTRAL = 0.45, 0.05, 0.25  # see step 3
-REHEAT = (0.15, 0.3)
-MELTING_SHARE = 0.1  # of a cooling's sweeps
 SCOUTS, SHORTEST = 8, 5  # short coolings that a run begins with, and sweeps of each at least
 SCOUTING_SHARE = (0.25, 0.5)  # of a run's sweeps for them, in the first run and later
 WORTH_SCOUTING = 0.002  # gain by parts, relative to the value, from which on later runs begin so too
 FEW_PARTS, FEW_PARTS_PATIENCE = 0.1, 0.3  # of the points: then too, and with less patience: reheats move no large part
-LANCZOS_SHARE = 0.3  # of the time left, at most, for the largest eigenvector
 MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
@@ -185,18 +182,13 @@ class _Search:
         self.n_runs, self.stale = 0, 0
         self.share = float(np.clip(walk.n_points / FULL_RUN, 0.1, 1.0))
         self.history: list[Progress] = []
-        self.scale, self.cold, self.melting = 0.0, 0.0, 0.0  # temperatures, found in start
+        self.schedule = Schedule(0.0, 0.0, 0.0)  # found in start
         self.patience = self.share * settings.patience
         self.scouts = isinstance(graph, SparseGraph) and isinstance(walk, SparseWalk)
 
     def start(self) -> None:
         """Find the temperatures and the first start."""
-        norms = self.walk.row_norms(self.rng)
-        top = float(norms.max()) or 1.0
-        self.scale = top * float(np.sqrt(np.mean((norms / top) ** 2)))
-        self.cold = COLD * float(np.median(norms[norms > 0])) if (norms > 0).any() else 0.0
-        largest, eigenvector = self._largest_eigenpair(norms)
-        self.melting = max(HOT * self.scale, HOT_SPECTRAL * largest)
+        self.schedule, eigenvector = Schedule.of(self.walk, self.budget, self.rng)
         self.walk.place(self._first_side(eigenvector))
         self.walk.descend()
         self._keep(self.walk.side, self.walk.value)
@@ -212,31 +204,13 @@ class _Search:
             values.append(self.walk.value)
         return guess if values[0] >= values[1] else together
 
-    def _largest_eigenpair(self, norms: Vector) -> tuple[float, Vector | None]:
-        """Return the largest eigenvalue of W and its eigenvector; when too late, a lower bound and none."""
-        budget = self.budget
-        deadline = float("inf")
-        if budget.seconds is not None:
-            deadline = budget.elapsed() + LANCZOS_SHARE * (budget.seconds - budget.elapsed())
-
-        def negated(x: Vector) -> Vector:
-            if budget.elapsed() > deadline:
-                raise TimeoutError
-            return -self.walk.product(x)
-
-        try:
-            values, vectors = smallest_eigenpairs(negated, len(norms), 1, self.rng, 1e-2)
-        except TimeoutError:  # no row is longer than the largest |eigenvalue|
-            return float(norms.max()), None
-        return -float(values[0]), vectors[:, 0]
-
     def step(self) -> None:
         """One cooling: the first of a run, or a reheat."""
         if self.run_best is None:
             self._begin_run()
             self.run_best, self.run_value, self.stale = self.walk.side, self.walk.value, 0
         else:
-            self._cool(self.rng.uniform(*REHEAT) * self.scale, self.settings.reheat_sweeps)
+            self._cool(partial(self.schedule.reheated, rng=self.rng), self.settings.reheat_sweeps)
             self.run_best = self.walk.combine(self.run_best, self.walk.side)
             self.walk.place(self.run_best)
             self.stale = 0 if self.walk.value > self.run_value else self.stale + 1
@@ -253,11 +227,11 @@ class _Search:
         n_scouting = n_sweeps * SCOUTING_SHARE[self.n_runs > 0] / SCOUTS
         self.n_runs += 1
         if not self.scouts or n_scouting < SHORTEST:
-            self._cool(HOT * self.scale, n_sweeps, self.melting)
+            self._cool(self.schedule.melting_and_cooling, n_sweeps)
             return
         self._scout(n_scouting)
         found = self.walk.side
-        self._cool(HOT * self.scale, n_sweeps - SCOUTS * n_scouting)
+        self._cool(self.schedule.cooling, n_sweeps - SCOUTS * n_scouting)
         self.walk.place(self.walk.combine(found, self.walk.side))
 
     def _scout(self, n_sweeps: float) -> None:
@@ -270,7 +244,7 @@ class _Search:
         while not found or (len(found) < SCOUTS and not self.budget.is_late):
             if found:
                 self.walk.place(self._random_side())
-            self._cool(HOT * self.scale, n_sweeps, self.melting)
+            self._cool(self.schedule.melting_and_cooling, n_sweeps)
             found.append(self.walk.side)
             values.append(self.walk.value)
         best = int(np.argmax(values))
@@ -307,15 +281,12 @@ class _Search:
 
     def _probe(self) -> float:
         """Sweep a few times to learn what a sweep takes; returns the sweeps left."""
-        self._cool(HOT * self.scale, 2)
+        self._cool(self.schedule.cooling, 2)
         return self.budget.left()
 
-    def _cool(self, hot: float, n_sweeps: float, melting: float = 0.0) -> None:
+    def _cool(self, temperatures: Callable[[int], Vector], n_sweeps: float) -> None:
         n = int(max(1, min(n_sweeps, self.budget.left())))
-        n_melting = int(MELTING_SHARE * n) if melting > hot else 0
-        from_melting = np.linspace(melting, hot, n_melting, endpoint=False)
-        temperatures = np.concatenate([from_melting, np.linspace(hot, self.cold, n - n_melting)])
-        self.budget.spend(self.walk, temperatures, self.rng.integers(0, TABLE_SIZE, n))
+        self.budget.spend(self.walk, temperatures(n), self.rng.integers(0, TABLE_SIZE, n))
         self.walk.descend()
 
     def _end_run(self) -> None:
