@@ -391,6 +391,15 @@ def test_whole_numbers_of_numpy_are_taken(rng):
     assert (cut.status, cut.sweeps) == ("finished", 10)
 
 
+@pytest.mark.parametrize("n_sweeps", [1, 2, 3, 4, 9])
+@pytest.mark.parametrize("form", [DenseGraph, SparseGraph, HiddenGraph])
+def test_few_sweeps_are_kept_to(form, n_sweeps, rng):
+    W = random_weights(rng, 100, 0.2)
+    cut = signed_cut(form(W), search=Annealing(n_sweeps=n_sweeps), random_state=0)
+    assert (cut.status, cut.sweeps) == ("finished", n_sweeps)
+    assert_no_flip_improves(cut, W)
+
+
 class Ticks:
     """A clock that moves by itself at each look."""
 

@@ -222,8 +222,10 @@ class _Search:
 
     def _begin_run(self) -> None:
         """Place the result of a run's first cooling, short ones before it included."""
-        allowed = FIRST_SHARE * (self.budget.left() if self.budget.sweeps else self._probe())
-        n_sweeps = min(self.share * self.settings.run_sweeps, max(allowed, 1.0))
+        left = self.budget.left() if self.budget.sweeps else self._probe()
+        if left < 1:
+            return
+        n_sweeps = min(self.share * self.settings.run_sweeps, max(FIRST_SHARE * left, 1.0))
         n_scouting = n_sweeps * SCOUTING_SHARE[self.n_runs > 0] / SCOUTS
         self.n_runs += 1
         if not self.scouts or n_scouting < SHORTEST:
