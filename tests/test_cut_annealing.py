@@ -237,6 +237,7 @@ def test_graph_of_parts_keeps_values(n_found, rng):
     found[1:] = [np.where(rng.random(30) < 0.1, -found[0], found[0]) for _ in found[1:]]
     parts, part = graph_of_parts(graph, found)
     assert parts.n_points == part.max() + 1
+    np.testing.assert_array_equal(parts.weights.toarray(), parts.weights.toarray().T)
     within = graph.value(found[0]) - parts.value(np.ones(parts.n_points, np.int8))
     for _ in range(10):
         c = rng.choice(np.array([-1, 1], np.int8), parts.n_points)

@@ -184,7 +184,7 @@ class _Search:
         self.history: list[Progress] = []
         self.schedule = Schedule(0.0, 0.0, 0.0)  # found in start
         self.patience = self.share * settings.patience
-        self.scouts = isinstance(graph, SparseGraph) and isinstance(walk, SparseWalk)
+        self.scouts = isinstance(walk, SparseWalk)
 
     def start(self) -> None:
         """Find the temperatures and the first start."""
@@ -259,7 +259,6 @@ class _Search:
 
     def _place_combined(self, found: list[Side], n_sweeps: float) -> int:
         """Anneal the graph of parts for as long as one of the partitions took; returns the number of parts."""
-        assert isinstance(self.graph, SparseGraph)
         parts, part = graph_of_parts(self.graph, found)
         search = Annealing(max(1, int(n_sweeps * self.walk.n_points / parts.n_points)), clock=self.budget.clock)
         combined = search.solve(parts, self.rng, self.budget.seconds_left())

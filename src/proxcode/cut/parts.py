@@ -10,25 +10,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from proxcode.cut.graph import SparseGraph
+from proxcode.cut.graph import SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.result import Side
 
 
-def graph_of_parts(graph: SparseGraph, found: list[Side]) -> tuple[SparseGraph, NDArray[np.int32]]:
+def graph_of_parts(graph: SignedGraph, found: list[Side]) -> tuple[SparseGraph, NDArray[np.int32]]:
     """Return the graph of parts, and the part of each point.
 
     Its weights are such that all parts together stand for found[0]: a partition c of the parts is the partition
     found[0] * c[part] of the points, and its value is less by what lies within parts.
     """
-    W, n = graph.weights, graph.n_points
-    rows, columns = np.repeat(np.arange(n), np.diff(W.indptr)), W.indices
-    agrees = np.ones(len(columns), bool)
+    first, second, weight = graph.edges()
+    agrees = np.ones(len(weight), bool)
     for side in found[1:]:
         turned = side * found[0]
-        agrees &= turned[rows] == turned[columns]
-    joined = sp.csr_array((agrees[agrees], (rows[agrees], columns[agrees])), shape=(n, n))
+        agrees &= turned[first] == turned[second]
+    joined = sp.coo_array((agrees[agrees], (first[agrees], second[agrees])), shape=2 * (graph.n_points,))
     n_parts, part = connected_components(joined, directed=False)
-    weights = W.data * found[0][rows] * found[0][columns]
-    between = part[rows] != part[columns]
-    ends = part[rows[between]], part[columns[between]]
-    return SparseGraph(sp.csr_array((weights[between], ends), shape=(n_parts, n_parts))), part
+    weight = weight * found[0][first] * found[0][second]
+    between = part[first] != part[second]
+    return sparse_graph(n_parts, part[first[between]], part[second[between]], weight[between]), part
