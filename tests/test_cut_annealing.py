@@ -264,6 +264,41 @@ def test_interrupt_while_parts_are_annealed(rng, monkeypatch):
     assert cut.value == pytest.approx(graph.value(cut.side))
 
 
+def test_interrupt_between_short_coolings_keeps_the_best_of_them(rng, monkeypatch):
+    graph, reached = lattice(30, 0.5, rng), []
+
+    def interrupted(whole, found):
+        reached.extend(whole.value(side) for side in found)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(annealing, "graph_of_parts", interrupted)
+    for seed in range(4):
+        reached.clear()
+        cut = signed_cut(graph, search=Annealing(n_sweeps=2000), random_state=seed)
+        assert cut.status == "interrupted"
+        assert len(reached) == 8
+        assert cut.value >= max(reached)
+
+
+def test_a_run_never_goes_on_from_less_than_its_short_coolings(rng, monkeypatch):
+    graph, reached, placed = lattice(30, 0.5, rng), [], []
+
+    def misled(whole, found):
+        reached.append(max(whole.value(side) for side in found))
+        parts, part = graph_of_parts(whole, found)
+        return parts.divided(-1.0), part
+
+    def cool(search, *arguments, cool=annealing._Search._cool):
+        if search.walk.n_points == graph.n_points and len(reached) > len(placed):
+            placed.append(search.walk.value)
+        cool(search, *arguments)
+
+    monkeypatch.setattr(annealing, "graph_of_parts", misled)
+    monkeypatch.setattr(annealing._Search, "_cool", cool)
+    signed_cut(graph, search=Annealing(n_sweeps=2000), random_state=0)
+    assert placed == reached
+
+
 def test_walk_follows_the_number_of_edges(rng):
     dense, sparse = random_weights(rng, 60), random_weights(rng, 60, 0.05)
     assert isinstance(walk_on(as_graph(dense), rng), DenseWalk)

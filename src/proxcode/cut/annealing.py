@@ -249,13 +249,17 @@ class _Search:
             self._cool(self.schedule.melting_and_cooling, n_sweeps)
             found.append(self.walk.side)
             values.append(self.walk.value)
+            self._keep(found[-1], values[-1])
         best = int(np.argmax(values))
         found[0], found[best] = found[best], found[0]
         n_parts = self._place_combined(found, n_sweeps)
+        gain = self.walk.value - values[best]
+        if gain < 0:  # out of time, say
+            self.walk.place(found[0])
         self._keep(self.walk.side, self.walk.value)
         has_few_parts = n_parts < FEW_PARTS * self.walk.n_points
         self.patience = self.share * self.settings.patience * (FEW_PARTS_PATIENCE if has_few_parts else 1.0)
-        self.scouts = has_few_parts or self.walk.value - values[best] > WORTH_SCOUTING * abs(values[best])
+        self.scouts = has_few_parts or gain > WORTH_SCOUTING * abs(values[best])
 
     def _place_combined(self, found: list[Side], n_sweeps: float) -> int:
         """Anneal the graph of parts for as long as one of the partitions took; returns the number of parts."""
