@@ -280,6 +280,31 @@ def test_interrupt_between_short_coolings_keeps_the_best_of_them(rng, monkeypatc
         assert cut.value >= max(reached)
 
 
+def test_short_coolings_end_where_nothing_is_frustrated(rng):
+    weights = lattice(50, 0.0, rng).weights
+    flips = sp.diags_array(rng.choice([-1.0, 1.0], 2500))
+    search = Annealing(n_sweeps=8000, initial=RandomGuess())
+    cut = signed_cut(SparseGraph(flips @ weights @ flips), search=search, random_state=0)
+    assert cut.status == "optimal"
+    assert cut.sweeps == cut.history[-1].sweeps
+
+
+def test_late_short_coolings_are_not_combined(rng, monkeypatch):
+    clock, calls, anneal = Ticks(tick=0.0), [], SparseWalk.anneal
+
+    def slow_at_last(walk, temperatures, offsets):
+        calls.append(1)
+        clock.now += 1e-3 * len(temperatures) if len(calls) < 20 else 100.0
+        anneal(walk, temperatures, offsets)
+
+    monkeypatch.setattr(SparseWalk, "anneal", slow_at_last)
+    monkeypatch.setattr(annealing, "graph_of_parts", None)
+    graph = lattice(30, 0.5, rng)
+    cut = Annealing(clock=clock).solve(graph, np.random.default_rng(0), 100.0)
+    assert cut.status == "time limit"
+    assert_no_flip_improves(cut, graph.weights.toarray())
+
+
 def test_a_run_never_goes_on_from_less_than_its_short_coolings(rng, monkeypatch):
     graph, reached, placed = lattice(30, 0.5, rng), [], []
 

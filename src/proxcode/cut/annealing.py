@@ -145,7 +145,7 @@ class Annealing(BaseEstimator):
         search = _Search(self, graph, walk, budget, rng, constant)
         try:
             search.start()
-            while not budget.is_late and budget.left() >= 1 and not search.is_optimal:
+            while not search.is_over:
                 search.step()
             status = "finished" if budget.sweeps == budget.n_sweeps else "time limit"
         except KeyboardInterrupt:
@@ -185,6 +185,11 @@ class _Search:
         self.schedule = Schedule(0.0, 0.0, 0.0)  # found in start
         self.patience = self.share * settings.patience
         self.scouts = isinstance(walk, SparseWalk)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether there is nothing left to gain, or nothing left to spend."""
+        return self.is_optimal or self.budget.is_late or self.budget.left() < 1
 
     def start(self) -> None:
         """Find the temperatures and the first start."""
@@ -232,18 +237,33 @@ class _Search:
             self._cool(self.schedule.melting_and_cooling, n_sweeps)
             return
         self._scout(n_scouting)
+        if self.is_over:
+            return
         found = self.walk.side
         self._cool(self.schedule.cooling, n_sweeps - SCOUTS * n_scouting)
         self.walk.place(self.walk.combine(found, self.walk.side))
 
     def _scout(self, n_sweeps: float) -> None:
-        """Place what short coolings find together; the first one from where the walk is, others at random.
+        """Place what short coolings find together, and decide whether later runs begin so too."""
+        found = self._short_coolings(n_sweeps)
+        self.walk.place(found[0])
+        if self.is_over:
+            return
+        value = self.walk.value
+        n_parts = self._place_combined(found, n_sweeps)
+        gain = self.walk.value - value
+        if gain < 0:  # out of time, say
+            self.walk.place(found[0])
+        self._keep(self.walk.side, self.walk.value)
+        has_few_parts = n_parts < FEW_PARTS * self.walk.n_points
+        self.patience = self.share * self.settings.patience * (FEW_PARTS_PATIENCE if has_few_parts else 1.0)
+        self.scouts = has_few_parts or gain > WORTH_SCOUTING * abs(value)
 
-        Decides whether later runs begin so too.
-        """
+    def _short_coolings(self, n_sweeps: float) -> list[Side]:
+        """Return what they find, the best one first; one starts from where the walk is, the others at random."""
         found: list[Side] = []
         values: list[float] = []
-        while not found or (len(found) < SCOUTS and not self.budget.is_late):
+        while not found or (len(found) < SCOUTS and not self.is_over):
             if found:
                 self.walk.place(self._random_side())
             self._cool(self.schedule.melting_and_cooling, n_sweeps)
@@ -252,14 +272,7 @@ class _Search:
             self._keep(found[-1], values[-1])
         best = int(np.argmax(values))
         found[0], found[best] = found[best], found[0]
-        n_parts = self._place_combined(found, n_sweeps)
-        gain = self.walk.value - values[best]
-        if gain < 0:  # out of time, say
-            self.walk.place(found[0])
-        self._keep(self.walk.side, self.walk.value)
-        has_few_parts = n_parts < FEW_PARTS * self.walk.n_points
-        self.patience = self.share * self.settings.patience * (FEW_PARTS_PATIENCE if has_few_parts else 1.0)
-        self.scouts = has_few_parts or gain > WORTH_SCOUTING * abs(values[best])
+        return found
 
     def _place_combined(self, found: list[Side], n_sweeps: float) -> int:
         """Anneal the graph of parts for as long as one of the partitions took; returns the number of parts."""
