@@ -44,6 +44,7 @@ from proxcode.cut import (
 )
 from proxcode.cut import graph as graph_module
 from proxcode.cut import search as search_module
+from proxcode.cut.limits import Budget
 from proxcode.cut.parts import graph_of_parts
 from proxcode.cut.walks import DenseWalk, GraphWalk, SparseWalk, walk_on
 from test_cut import best_value, random_weights
@@ -470,6 +471,17 @@ class Ticks:
     def __call__(self):
         self.now += self.tick
         return self.now
+
+
+def test_seconds_left_never_run_out():
+    clock = Ticks(tick=0.0)
+    assert Budget(10, None, clock).seconds_left() is None
+    budget = Budget(None, 10.0, clock)
+    budget.keep_back(1.0)
+    assert budget.seconds_left() == pytest.approx(8.8)
+    clock.now = 20.0
+    assert budget.is_late
+    assert budget.seconds_left() == 1e-3
 
 
 def test_restarts_look_at_their_own_clock(rng):

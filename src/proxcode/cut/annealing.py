@@ -3,15 +3,16 @@
 1. reduce the graph exactly (`Reduction`), unless it is large and dense or its edges are not listed; with at most 20
    points left, try all partitions, which proves the cut;
 2. start from the signs of the largest eigenvector of W or, where that is worth more, from all points together; later
-   from random partitions. Where time is too short for Lanczos' method, there is no eigenvector;
+   from random partitions. Where time is too short for Lanczos' method, a random partition stands for the eigenvector;
 3. anneal: single flips by Metropolis' rule, the temperature falling linearly from 0.45 times the root mean square
    local field to 0.05 times the median local field; where 0.25 lambda_max(W) is more, as on networks with hubs, a tenth
    of the sweeps falls from there first. Then flip until no flip improves;
 4. reheat to between 0.15 and 0.3 times the root mean square local field, cool again, and take over from the result
    each connected component of its difference to the run's best that does not lower it;
-5. begin a run, if the graph is sparse, by eight short coolings: the points that all of them have on the same sides of
-   each other become one, the smaller graph is annealed in the same way (`graph_of_parts`), and the run goes on from
-   there. Where that gained nothing, as with random graphs, later runs begin without;
+5. begin a run, if the graph is sparse and sweeps are enough, by eight short coolings: points joined by edges on which
+   all of them agree, same side or not, become one (`graph_of_parts`), the smaller graph is annealed in the same way,
+   and step 3, without melting, goes on from there; what it finds is combined with that as in 4. Where parts gained
+   less than 0.2 % and are many, as with random graphs, later runs begin without;
 6. after `patience` reheats in a row without a gain, go back to 2 with a new run; best partitions of runs are combined
    as in 4.
 
@@ -42,10 +43,11 @@ from proxcode.cut.walks import TABLE_SIZE, SparseWalk, Walk, is_dense, walk_on
 SCOUTS, SHORTEST = 8, 5  # short coolings that a run begins with, and sweeps of each at least
 SCOUTING_SHARE = (0.25, 0.5)  # of a run's sweeps for them, in the first run and later
 WORTH_SCOUTING = 0.002  # gain by parts, relative to the value, from which on later runs begin so too
-FEW_PARTS, FEW_PARTS_PATIENCE = 0.1, 0.3  # of the points: then too, and with less patience: reheats move no large part
+FEW_PARTS = 0.1  # of the points: with fewer parts later runs begin so too,
+FEW_PARTS_PATIENCE = 0.3  # and with so much of the patience, as reheats move no large part
 MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
-FIRST_SHARE = 0.3  # of the whole budget at most, for the first run's cooling
+FIRST_SHARE = 0.3  # of the budget left at most, for a run's first cooling
 ENDING = 8.0  # the end takes so many times as long as to place a walk
 NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
@@ -59,13 +61,15 @@ class Annealing(BaseEstimator):
     ----------
     n_sweeps : int, default=None
         Sweeps in all, over the graph itself. None is without end where a time limit is given, and otherwise what the
-        graph's size suggests: up to about a second's work.
+        graph's size suggests: up to about a second's work, but at least 200 sweeps, or 50 where weights are not stored.
     run_sweeps : int, default=8000
-        Sweeps of a run's first cooling, at most; with n below 2,000 points n / 2000 of it, but at least a tenth.
+        Sweeps of a run's first cooling, short ones before it included, at most; with n below 2,000 points n / 2000 of
+        it, but at least a tenth.
     reheat_sweeps : int, default=300
         Sweeps of each cooling after a reheat.
     patience : int, default=30
-        Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above.
+        Reheats in a row without a gain after which a new run begins; fewer with fewer points, as above, and where
+        short coolings agree on large parts.
     initial : InitialGuess, default=None
         Start of the first run; None is the sign of the largest eigenvector of W, or all points together.
     enumerate_up_to : int, default=20
@@ -184,7 +188,7 @@ class _Search:
         self.history: list[Progress] = []
         self.schedule = Schedule(0.0, 0.0, 0.0)  # found in start
         self.patience = self.share * settings.patience
-        self.scouts = isinstance(walk, SparseWalk)
+        self.is_worth_scouting = isinstance(walk, SparseWalk)
 
     @property
     def is_over(self) -> bool:
@@ -231,16 +235,16 @@ class _Search:
         if left < 1:
             return
         n_sweeps = min(self.share * self.settings.run_sweeps, max(FIRST_SHARE * left, 1.0))
-        n_scouting = n_sweeps * SCOUTING_SHARE[self.n_runs > 0] / SCOUTS
+        scout_sweeps = n_sweeps * SCOUTING_SHARE[self.n_runs > 0] / SCOUTS
         self.n_runs += 1
-        if not self.scouts or n_scouting < SHORTEST:
+        if not self.is_worth_scouting or scout_sweeps < SHORTEST:
             self._cool(self.schedule.melting_and_cooling, n_sweeps)
             return
-        self._scout(n_scouting)
+        self._scout(scout_sweeps)
         if self.is_over:
             return
         found = self.walk.side
-        self._cool(self.schedule.cooling, n_sweeps - SCOUTS * n_scouting)
+        self._cool(self.schedule.cooling, n_sweeps - SCOUTS * scout_sweeps)
         self.walk.place(self.walk.combine(found, self.walk.side))
 
     def _scout(self, n_sweeps: float) -> None:
@@ -257,7 +261,7 @@ class _Search:
         self._keep(self.walk.side, self.walk.value)
         has_few_parts = n_parts < FEW_PARTS * self.walk.n_points
         self.patience = self.share * self.settings.patience * (FEW_PARTS_PATIENCE if has_few_parts else 1.0)
-        self.scouts = has_few_parts or gain > WORTH_SCOUTING * abs(value)
+        self.is_worth_scouting = has_few_parts or gain > WORTH_SCOUTING * abs(value)
 
     def _short_coolings(self, n_sweeps: float) -> list[Side]:
         """Return what they find, the best one first; one starts from where the walk is, the others at random."""
@@ -275,7 +279,7 @@ class _Search:
         return found
 
     def _place_combined(self, found: list[Side], n_sweeps: float) -> int:
-        """Anneal the graph of parts for as long as one of the partitions took; returns the number of parts."""
+        """Anneal the graph of parts, trying as many flips as for one of the partitions; returns the number of parts."""
         parts, part = graph_of_parts(self.graph, found)
         search = Annealing(max(1, int(n_sweeps * self.walk.n_points / parts.n_points)), clock=self.budget.clock)
         combined = search.solve(parts, self.rng, self.budget.seconds_left())

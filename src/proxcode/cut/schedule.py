@@ -26,7 +26,8 @@ class Schedule:
     cold : float
         0.05 times the median local field.
     melting : float
-        0.25 lambda_max(W) where that is above `hot`: on networks with hubs, what is large freezes first.
+        0.25 lambda_max(W), or 0.45 times the scale where that is more. On networks with hubs, what is large freezes
+        first, far above the scale.
     """
 
     scale: float
@@ -48,7 +49,7 @@ class Schedule:
         return np.linspace(HOT * self.scale, self.cold, n_sweeps)
 
     def melting_and_cooling(self, n_sweeps: int) -> Vector:
-        """Return the same, but for a tenth of the sweeps, which fall from the melting temperature first."""
+        """Return the same, but where the melting temperature is higher, a tenth of the sweeps falls from it first."""
         n_melting = int(MELTING_SHARE * n_sweeps) if self.melting > HOT * self.scale else 0
         melting = np.linspace(self.melting, HOT * self.scale, n_melting, endpoint=False)
         return np.concatenate([melting, self.cooling(n_sweeps - n_melting)])
@@ -61,7 +62,7 @@ class Schedule:
 def _largest_eigenpair(
     walk: Walk, norms: Vector, budget: Budget, rng: np.random.Generator
 ) -> tuple[float, Vector | None]:
-    """Return the largest eigenvalue of W and its eigenvector; when too late, a lower bound and none."""
+    """Return the largest eigenvalue of W and its eigenvector; when too late, the norm of the longest row and none."""
     deadline = float("inf")
     if budget.seconds is not None:
         deadline = budget.elapsed() + LANCZOS_SHARE * (budget.seconds - budget.elapsed())
