@@ -125,8 +125,8 @@ def signed_cut(
         Seconds for reading the graph and the search; a bound may take as long again. What cannot be interrupted on a
         large graph, reading it, its reduction and a first descent, is finished even if that takes longer; compiling
         does not count. Ctrl-C ends the search too, and its best cut so far is returned; while the bound is looked for,
-        the cut without it. None lets the search end by itself, after up to about a second's work for `Annealing()`,
-        with a result that depends on the seed alone.
+        the cut without it. None lets the search end by itself, for `Annealing()` after about a second's work, more on
+        large graphs, with a result that depends on the seed alone.
     random_state : int, Generator, RandomState or None
         Same seed, same cut.
 
