@@ -3,16 +3,19 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+WHOLE = 2.0**53  # floats below hold every whole number
+
 
 def facts(record: Mapping[str, Any]) -> str:
     """Return one line for each entry, values aligned.
 
     Examples
     --------
-    >>> print(facts({"kind": "model", "training loss": 0.0125, "points": 59000}))
+    >>> print(facts({"kind": "model", "training loss": 0.0125, "points": 59000, "value": 19620.0}))
     kind           model
     training loss  0.0125
     points         59,000
+    value          19,620
     """
     width = max(map(len, record), default=0)
     return "\n".join(f"{name:{width}}  {cell(value, grouped=True)}" for name, value in record.items())
@@ -41,13 +44,13 @@ def _aligned(name: str, values: Sequence[Any]) -> list[str]:
 
 
 def cell(value: Any, grouped: bool = False) -> str:
-    """Return a value as short text; a dash for none."""
+    """Return a value as short text, a dash for none; grouped, whole numbers with all their digits."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if grouped and (isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < WHOLE)):
+        return f"{int(value):,}"
     if isinstance(value, float):
         return f"{value:.4f}" if 5e-5 <= abs(value) < 1e4 or value == 0 else f"{value:.4g}"
-    if grouped and isinstance(value, int):
-        return f"{value:,}"
     return str(value)
