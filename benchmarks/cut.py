@@ -277,6 +277,7 @@ def summarise(name, rows):
                 "solver": solver,
                 "instances": len(cell),
                 "mean_gap_percent": float(np.mean([gap for gap, *_ in cell])),
+                "median_gap_percent": float(np.median([gap for gap, *_ in cell])),
                 "mean_gap_eleven": float(np.mean([gap for gap, _, _, is_one in cell if is_one] or [np.nan])),
                 "best_known_by_every_seed": sum(reached for _, reached, _, _ in cell),
                 "mean_seconds": float(np.mean([seconds for _, _, seconds, _ in cell])),
