@@ -51,6 +51,14 @@ def sweep_dense(weights, side, field, tolerance):
     return flips
 
 
+@njit(cache=True, nogil=True)
+def add_dense_rows(weights, x, total):
+    """Total += sum_i x_i W[i], the product Wx of symmetric weights: each is read once, in whatever type it has."""
+    for i in range(x.size):
+        for j in range(x.size):
+            total[j] += x[i] * weights[i, j]
+
+
 @njit(inline="always")  # a call would cost a quarter of the sweep
 def _flip_sparse(indptr, indices, data, i, side, stability):
     own, side_i = stability[i], side[i]  # read once: the compiler cannot know that row i leaves them alone

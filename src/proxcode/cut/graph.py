@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import add_sparse_row, next_improving, sweep_dense, sweep_sparse
+from proxcode.cut._kernels import add_dense_rows, add_sparse_row, next_improving, sweep_dense, sweep_sparse
 from proxcode.cut.result import Side
 
 Vector = NDArray[np.float64]
@@ -154,8 +154,9 @@ class DenseGraph(ExplicitGraph):
     def matvec(self, x: Vector) -> Vector:
         if self.weights.dtype == np.float64:
             return self.weights @ x - self.diagonal * x
-        products = [self.weights[rows].astype(np.float64) @ x for rows in row_blocks(self.n_points)]
-        return np.concatenate(products) - self.diagonal * x
+        product = np.zeros(self.n_points)
+        add_dense_rows(self.weights, x, product)
+        return product - self.diagonal * x
 
     def _sum_rows(self) -> Vector:
         sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_points)]
