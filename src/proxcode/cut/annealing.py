@@ -29,7 +29,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from proxcode.cut._kernels import enumerate_sides
-from proxcode.cut.bounds import checked_bound
+from proxcode.cut.bounds import checked_bound, meets_ceiling
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, sides
 from proxcode.cut.limits import Budget, check_whole
@@ -49,7 +49,6 @@ MOST_ENUMERATED = 28  # points: 2^27 partitions take seconds
 FULL_RUN = 2000  # points from which on runs have their full length; fewer have shorter and more runs
 FIRST_SHARE = 0.3  # of the budget left at most, for a run's first cooling
 ENDING = 8.0  # the end takes so many times as long as to place a walk
-NEARLY = 1e-9  # this near to the ceiling, frustrated edges are counted
 DEFAULT_WORK, DEFAULT_SWEEPS = 3e8, (200, 50_000)  # weights read at most, and the range of sweeps that makes
 IMPLICIT_SWEEPS = (50, 200)  # the range where weights are not stored: reading one costs more
 
@@ -206,12 +205,7 @@ class _Search:
         if self.settings.initial is not None:
             return self.settings.initial.guess(self.graph, self.rng)
         guess = self.best if eigenvector is None else sides(eigenvector)
-        together = np.ones(self.walk.n_points, np.int8)
-        values = []
-        for side in (guess, together):
-            self.walk.place(side)
-            values.append(self.walk.value)
-        return guess if values[0] >= values[1] else together
+        return self.walk.better(guess, np.ones(self.walk.n_points, np.int8))
 
     def step(self) -> None:
         """One cooling: the first of a run, or a reheat."""
@@ -325,7 +319,7 @@ class _Search:
     def _keep(self, side: Side, value: float) -> None:
         if value > self.best_value:
             self.best, self.best_value = side, value
-            self.is_optimal = value >= (1.0 - NEARLY) * self.walk.ceiling and self.graph.is_satisfied(side)
+            self.is_optimal = meets_ceiling(self.graph, side, value, self.walk.ceiling)
             self.history.append(Progress(self.budget.elapsed(), self.budget.sweeps, value + self.constant))
             if self.settings.report is not None:
                 self.settings.report(self.history[-1])

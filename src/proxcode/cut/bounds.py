@@ -118,9 +118,12 @@ def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Gener
 def ceiling_bound(graph: ExplicitGraph, side: Side, value: float) -> float:
     """Return the bound sum_ij |w_ij|, as it stands beside a partition and its value."""
     total = float(graph.absolute_degrees().sum())
-    if value >= (1.0 - NEARLY) * total and graph.is_satisfied(side):
-        return value
-    return checked_bound(graph, value, total, is_ceiling=True)
+    return value if meets_ceiling(graph, side, value, total) else checked_bound(graph, value, total, is_ceiling=True)
+
+
+def meets_ceiling(graph: SignedGraph, side: Side, value: float, ceiling: float) -> bool:
+    """Whether no edge is frustrated; edges are looked at only where the value is near sum_ij |w_ij|, the ceiling."""
+    return value >= (1.0 - NEARLY) * ceiling and graph.is_satisfied(side)
 
 
 def checked_bound(graph: SignedGraph, value: float, bound: float, *, is_ceiling: bool = False) -> float:

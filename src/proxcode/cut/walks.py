@@ -84,13 +84,17 @@ class Walk(ABC):
     def sweep_work(self) -> float:
         """Return about how many weights a sweep may read."""
 
-    def combine(self, best: Side, other: Side) -> Side:
-        """Return the better one, or a partition made of both that is better still."""
+    def better(self, first: Side, second: Side) -> Side:
+        """Return the partition that is worth more, the first of equals."""
         values = []
-        for side in (best, other):
+        for side in (first, second):
             self.place(side)
             values.append(self.value)
-        return best if values[0] >= values[1] else other
+        return first if values[0] >= values[1] else second
+
+    def combine(self, best: Side, other: Side) -> Side:
+        """Return the better one, or a partition made of both that is better still."""
+        return self.better(best, other)
 
 
 class SparseWalk(Walk):
