@@ -47,7 +47,9 @@ def bit_update(n, edges):
 
 def _by_search(search, n, edges):
     """Unlike the others' form, our graph is made within the limit."""
-    return lambda limit, seed: max_cut(sparse_graph(n, *edges), search=search, time_limit=limit, random_state=seed).side
+    return lambda limit, seed: (
+        max_cut(sparse_graph(n, *edges), search=search, time_limit=limit, random_state=seed).partition
+    )
 
 
 def dwave_annealing(n, edges):
@@ -103,9 +105,9 @@ def networkx_one_exchange(n, edges):
 
     def solve(limit, seed):
         _, (ones, _) = nx.approximation.one_exchange(graph, weight="weight", seed=seed)
-        side = -np.ones(n)
-        side[list(ones)] = 1
-        return side
+        partition = -np.ones(n)
+        partition[list(ones)] = 1
+        return partition
 
     return solve
 
@@ -159,17 +161,17 @@ def is_installed(solver):
         return False
 
 
-def cut_weight(edges, side):
+def cut_weight(edges, partition):
     first, second, weight = edges
-    return float(weight[side[first] != side[second]].sum())
+    return float(weight[partition[first] != partition[second]].sum())
 
 
 def measure(solve, edges, limit, seed):
     """Return the cut's weight and the seconds of processor time."""
     start = process_time()
-    side = solve(limit, seed)
+    partition = solve(limit, seed)
     seconds = process_time() - start
-    return cut_weight(edges, np.asarray(side)), seconds
+    return cut_weight(edges, np.asarray(partition)), seconds
 
 
 def data(name):
@@ -310,7 +312,7 @@ def above(groups, limit, solver):
 
 
 def network_bound(found):
-    if found.n_edges < 10 * len(found.side) < LARGE:
+    if found.n_edges < 10 * len(found.partition) < LARGE:
         return CycleBound(time_limit=20.0)
     return SemidefiniteBound(rank=30, max_iter=400)
 
@@ -331,7 +333,7 @@ def signed(arguments):
                 start = process_time()
                 cut = certify(found.cut, network_bound(found), random_state=0)
                 bounded = type(found)(cut, found.n_edges)
-                row = {"instance": name, "limit": limit, "seed": seed, "n": len(found.side), "m": found.n_edges}
+                row = {"instance": name, "limit": limit, "seed": seed, "n": len(found.partition), "m": found.n_edges}
                 row |= {"index": found.index, "lower_bound": bounded.lower_bound, "proved": bounded.proved}
                 row |= {"best_at": cut.history[-1].seconds, "seconds": seconds, "bound_seconds": process_time() - start}
                 rows.append(row)

@@ -68,10 +68,10 @@ def gaussian(n, rng):
 
 
 def torus(n, rng):
-    side = round(np.sqrt(n))
-    grid = np.arange(side * side).reshape(side, side)
+    partition = round(np.sqrt(n))
+    grid = np.arange(partition * partition).reshape(partition, partition)
     ends = np.tile(grid.ravel(), 2), np.concatenate([np.roll(grid, 1, axis).ravel() for axis in (0, 1)])
-    return sparse_graph(side * side, *ends, rng.choice([-1.0, 1.0], 2 * side * side))
+    return sparse_graph(partition * partition, *ends, rng.choice([-1.0, 1.0], 2 * partition * partition))
 
 
 GRAPHS = {"ten classes": classes, "Gaussian weights": gaussian, "torus of signs": torus}
@@ -87,11 +87,11 @@ def warm_up():
         Annealing(n_sweeps=10).solve(graph, rng)
 
 
-def measure(n_points, seeds, seconds):
+def measure(n_nodes, seeds, seconds):
     """Return the points of all graphs, guesses, updates and seeds; of annealing, one for each improvement."""
     points = []
     for name, seed in tqdm(list(product(GRAPHS, range(seeds))), disable=not sys.stderr.isatty()):
-        graph = GRAPHS[name](n_points, np.random.default_rng(seed))
+        graph = GRAPHS[name](n_nodes, np.random.default_rng(seed))
         for guess, way in GUESSES.items():
             for update, search in UPDATES.items():
                 rng, start = np.random.default_rng([seed, 1]), process_time()

@@ -129,7 +129,7 @@ def _fails(model, X):
 def test_same_seed_same_bits_for_one_and_two_threads(train, supervised, monkeypatch):
     data = train if supervised else (train[0].astype(np.float32), None)
     threads = numba.get_num_threads()
-    monkeypatch.setattr("proxcode.units.PARALLEL_PAIRS", 0)
+    monkeypatch.setattr("proxcode.pairs.units.PARALLEL_PAIRS", 0)
     codes = []
     for n_threads in (1, min(2, threads)):
         numba.set_num_threads(n_threads)
@@ -141,7 +141,7 @@ def test_same_seed_same_bits_for_one_and_two_threads(train, supervised, monkeypa
 def test_same_seed_same_bits_in_processes_with_one_and_two_cores(tmp_path):
     script = (
         "import sys, numpy as np; from sklearn.datasets import make_blobs; from proxcode import *\n"
-        "import proxcode.units; proxcode.units.PARALLEL_PAIRS = 0\n"
+        "import proxcode.pairs.units; proxcode.pairs.units.PARALLEL_PAIRS = 0\n"
         "X, y = make_blobs(5000, 30, centers=8, cluster_std=12, random_state=0)\n"
         "model = ProximityPreservingCode(n_bits=20, random_state=1).fit(X.astype(np.float32), y)\n"
         "np.save(sys.argv[1], model.codes_)"

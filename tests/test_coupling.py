@@ -18,7 +18,7 @@ from proxcode import (
     SVMHash,
     WithinRadius,
 )
-from proxcode.cut.initial import sides
+from proxcode.cut.initial import signs_of
 from proxcode.hamming import GrowingCode, pack
 from proxcode.hashing.kernel import JITTER
 from proxcode.threshold import inner_products, logistic_loss
@@ -124,10 +124,10 @@ def test_climbing_never_lowers_the_value_of_the_bit_as_hashed(train, by_labels):
         for points, part in ((None, relation.units(code)), (rows, relation.take(rows).units(code.take(rows)))):
             graph = part.graph(*tables)
             drawn = slice(None) if points is None else points
-            fitted = graph.value(sides(bank.learn(side[drawn], points))[drawn])
+            fitted = graph.value(signs_of(bank.learn(side[drawn], points))[drawn])
             margins = bank.climb(graph, 10, points)
             np.testing.assert_array_equal(margins, bank.training_margins(bank.n_bits_ - 1))
-            rises.append(graph.value(sides(margins)[drawn]) - fitted)
+            rises.append(graph.value(signs_of(margins)[drawn]) - fitted)
     assert min(rises) >= 0
     assert max(rises) > 0
 
@@ -148,7 +148,7 @@ def test_a_relation_of_some_points_is_a_part_of_the_whole(proximity, rng):
 
     def dense(relation, code):
         graph = relation.units(code).graph(*tables)
-        return np.column_stack([graph.matvec(column) for column in np.eye(relation.n_points)])
+        return np.column_stack([graph.matvec(column) for column in np.eye(relation.n_samples)])
 
     whole, part = dense(relation, code), dense(relation.take(points), code.take(points))
     np.testing.assert_allclose(part, whole[np.ix_(points, points)], atol=1e-12)
@@ -178,7 +178,7 @@ def test_codes_learned_from_some_points_keep_prefixes_and_extend(train, new):
 
 @pytest.mark.parametrize("multi", [False, True])
 def test_very_many_labels_are_learned_without_a_matrix_of_them(train, new, monkeypatch, multi):
-    monkeypatch.setattr("proxcode.relations.MAX_LABELS", 5)
+    monkeypatch.setattr("proxcode.pairs.relations.MAX_LABELS", 5)
     X, y = train
     model = ProximityPreservingCode(n_bits=16, random_state=0).fit(X, np.eye(10)[y] if multi else y)
     assert model.hash_function_.directions_.shape[1] == 501

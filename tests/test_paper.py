@@ -7,6 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from helpers.reference import (
+    difference_weights,
+    equal_error_beta,
+    gradient_weights,
+    logistic_beta,
+    proximity_preserving_code,
+)
 from proxcode import (
     DifferenceWeights,
     EqualErrorThreshold,
@@ -31,13 +38,6 @@ from proxcode.cut import (
 )
 from proxcode.cut.spectral import diagonal_shift
 from proxcode.hamming import GrowingCode, unpack
-from reference import (
-    difference_weights,
-    equal_error_beta,
-    gradient_weights,
-    logistic_beta,
-    proximity_preserving_code,
-)
 
 N = 60
 

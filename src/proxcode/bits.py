@@ -17,11 +17,11 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from proxcode.cut import Cut, SignedGraph
-from proxcode.cut.initial import sides
-from proxcode.cut.result import Side
+from proxcode.cut.initial import signs_of
+from proxcode.cut.result import Partition
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction
-from proxcode.relations import AnyUnits, Relation
+from proxcode.pairs.relations import AnyUnits, Relation
 from proxcode.threshold import Threshold, logistic_loss, loss
 from proxcode.weights import Table, Weights
 
@@ -112,7 +112,7 @@ class BitLoop:
         self.hash_function = hash_function
         self.error_correction = error_correction
         self.coupling = coupling
-        self.cut_points = relation.n_points if cut_points is None else cut_points
+        self.cut_points = relation.n_samples if cut_points is None else cut_points
         self.seed = seed
         self.code = code
         self.relation = relation
@@ -120,23 +120,23 @@ class BitLoop:
 
     def _count(self) -> None:
         """Step I for the code as it is now."""
-        n_points = self.relation.n_points
-        if self.cut_points >= n_points:
+        n_samples = self.relation.n_samples
+        if self.cut_points >= n_samples:
             self._units: AnyUnits = self.relation.units(self.code)
         else:
-            rng = np.random.default_rng([self.seed, self.code.n_bits, n_points])
+            rng = np.random.default_rng([self.seed, self.code.n_bits, n_samples])
             self._units = self.relation.sampled_units(self.code, self._n_drawn(), rng)
         self.near, self.far = self._units.counts()
         for name, counts in (("near", self.near), ("far", self.far)):
             points = self._units.points
             if counts.sum() == 0 and points is None:
                 raise ValueError(
-                    f"there is no {name} pair among the {n_points} points: a code needs near and far pairs to tell "
+                    f"there is no {name} pair among the {n_samples} points: a code needs near and far pairs to tell "
                     "apart."
                 )
             if counts.sum() == 0 and points is not None:
                 raise ValueError(
-                    f"there is no {name} pair among {len(points)} of the {n_points} points: raise cut_points, or "
+                    f"there is no {name} pair among {len(points)} of the {n_samples} points: raise cut_points, or "
                     "check the proximity."
                 )
         self.beta, self.scale = self.threshold.line(self.near, self.far)
@@ -150,7 +150,7 @@ class BitLoop:
 
     def _coupled_bit(
         self, hash_function: HashFunction, tables: tuple[Table, Table], rng: np.random.Generator
-    ) -> tuple[Cut, Side]:
+    ) -> tuple[Cut, Partition]:
         """Learn the bit with the largest b'Wb once hashed, of several cuts, and climb; return the cut and the bit."""
         n_bits, points = self.code.n_bits, self._units.points
         graph = self._units.graph(*tables)
@@ -158,13 +158,13 @@ class BitLoop:
         n_cuts = max(1, min(MAX_CUTS, CUTS // (n_bits + 1))) if self.relation.start_matters else 1
         for _ in range(n_cuts):
             cuts.append(self.cut.solve(graph, rng))
-            hashed = sides(hash_function.learn(cuts[-1].side, points))
+            hashed = signs_of(hash_function.learn(cuts[-1].partition, points))
             values.append(graph.value(hashed if points is None else hashed[points]))
             hash_function.truncate(n_bits)
         best = cuts[int(np.argmax(values))]
-        hash_function.learn(best.side, points)
+        hash_function.learn(best.partition, points)
         form, form_points = self._units.form(*tables)
-        return best, sides(hash_function.climb(form, self.coupling, form_points))
+        return best, signs_of(hash_function.climb(form, self.coupling, form_points))
 
     @property
     def alpha(self) -> float:
@@ -181,9 +181,13 @@ class BitLoop:
             cut, kept = self._coupled_bit(self.hash_function, tables, rng)
         else:
             cut = self.cut.solve(self._units.graph(*tables), rng)
-            kept = cut.side if self.hash_function is None else sides(self.hash_function.learn(cut.side, points))
-        self.code.append(kept if self.error_correction else cut.side)
-        agreement = (kept if points is None else kept[points]) == cut.side
+            kept = (
+                cut.partition
+                if self.hash_function is None
+                else signs_of(self.hash_function.learn(cut.partition, points))
+            )
+        self.code.append(kept if self.error_correction else cut.partition)
+        agreement = (kept if points is None else kept[points]) == cut.partition
         self._count()
         return BitRecord(
             alpha=self.alpha,

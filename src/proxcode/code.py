@@ -11,17 +11,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode._html import HTMLSummaryMixin
-from proxcode._state import fingerprint
-from proxcode._validation import check_points, check_whole
 from proxcode.bits import CutSearch
-from proxcode.checkpoint import Checkpoint
 from proxcode.hamming import Codes, GrowingCode, pack
 from proxcode.hashing import as_hash_function
 from proxcode.learning import MAX_BITS, Learned, Learning, Progress, is_done, until_done
-from proxcode.model_file import load_model, save_model
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
+from proxcode.storage.checkpoint import Checkpoint
+from proxcode.storage.model_file import load_model, save_model
+from proxcode.storage.state import fingerprint
 from proxcode.threshold import Threshold
+from proxcode.utils.html import HTMLSummaryMixin
+from proxcode.utils.validation import check_points, check_whole
 from proxcode.weights import Weights
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
             self._training_data = (X, y)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the fitted model in one file, without pickle; see `proxcode.model_file.save_model`."""
+        """Save the fitted model in one file, without pickle; see `proxcode.storage.model_file.save_model`."""
         if type(self) is not ProximityPreservingCode:
             raise TypeError(
                 f"a model file holds a ProximityPreservingCode, not its subclass {type(self).__name__}: fit the former."
@@ -248,7 +248,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, ClassNamePrefixFeaturesOutMixin,
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, trusted: Sequence[str] | None = None) -> "ProximityPreservingCode":
-        """Load a model that `save` saved; see `proxcode.model_file.load_model`.
+        """Load a model that `save` saved; see `proxcode.storage.model_file.load_model`.
 
         Parameters
         ----------

@@ -22,14 +22,14 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode._validation import check_points
 from proxcode.code import ProximityPreservingCode
 from proxcode.hamming import Codes, GrowingCode, distances, unpack
 from proxcode.metrics import QUERY_BLOCK, Counts, area_under_curve, mean_average_precision, precision_recall
+from proxcode.pairs.relations import ListedNear, Relation, SameClass, SharedClass
 from proxcode.peers import PEERS
 from proxcode.proximity import GivenPairs, Proximity, Related, SameLabel, SharedLabel, default_proximity
-from proxcode.relations import ListedNear, Relation, SameClass, SharedClass
 from proxcode.threshold import loss
+from proxcode.utils.validation import check_points
 
 MODEL = "PPC"
 MAX_QUERIES = 2000
@@ -199,7 +199,7 @@ class _Judge:
 
     def __init__(self, related: Related) -> None:
         self.members, self.relation = related
-        n = self.relation.n_points
+        n = self.relation.n_samples
         rng = np.random.default_rng(0)
         self.queries = np.arange(n) if n <= MAX_QUERIES else np.sort(rng.choice(n, MAX_QUERIES, replace=False))
 
@@ -209,7 +209,7 @@ class _Judge:
         for name, counts in (("near", near), ("far", far)):
             if counts.sum() == 0:
                 raise ValueError(
-                    f"there is no {name} pair among the {self.relation.n_points} points of X: give more points, or "
+                    f"there is no {name} pair among the {self.relation.n_samples} points of X: give more points, or "
                     "another proximity."
                 )
         return near, far
@@ -240,7 +240,7 @@ def _near_rows(relation: Relation, queries: NDArray[np.int64]) -> NDArray[np.boo
     """Return which points are near to each query, shape (n_queries, n)."""
     if isinstance(relation, SameClass):
         return relation.classes[queries][:, None] == relation.classes
-    near = np.zeros((len(queries), relation.n_points), bool)
+    near = np.zeros((len(queries), relation.n_samples), bool)
     if isinstance(relation, SharedClass):
         for mask in relation.masks:
             near |= (mask[queries][:, None] & mask) != 0

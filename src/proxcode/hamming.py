@@ -82,8 +82,8 @@ class GrowingCode:
     n_bits : int
     """
 
-    def __init__(self, n_points: int) -> None:
-        self.words: Words = np.zeros((1, n_points), np.uint64)
+    def __init__(self, n_samples: int) -> None:
+        self.words: Words = np.zeros((1, n_samples), np.uint64)
         self.n_bits = 0
 
     @classmethod
@@ -150,7 +150,7 @@ def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.floa
     >>> asymmetric_distances([[0.1, -9.0, 9.0]], pack([[0, 0, 1], [1, 1, 1]])).round(2)
     array([[0.1, 1. ]], dtype=float32)
     """
-    from proxcode._kernels import add_weighted_distances
+    from proxcode.utils.kernels import add_weighted_distances
 
     margins, codes = np.atleast_2d(np.asarray(scores, dtype=np.float64)), check_codes(codes)
     if not np.isfinite(margins).all():

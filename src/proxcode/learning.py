@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from proxcode._blocks import one_blas_thread
-from proxcode._state import State
-from proxcode._validation import check_whole
 from proxcode.bits import BitLoop, BitRecord, CutSearch
 from proxcode.cut import Restarts
-from proxcode.cut.initial import sides
+from proxcode.cut.initial import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashFunction
+from proxcode.pairs.relations import Relation
 from proxcode.proximity import Proximity
-from proxcode.relations import Relation
+from proxcode.storage.state import State
 from proxcode.threshold import CalibratedThreshold, Threshold
+from proxcode.utils.blocks import one_blas_thread
+from proxcode.utils.validation import check_whole
 from proxcode.weights import DifferenceWeights, Weights
 
 MAX_BITS = 1024
@@ -84,7 +84,7 @@ class Progress(NamedTuple):
 
 
 class BitFile(Protocol):
-    """What bits are kept in as they are learned; see `proxcode.checkpoint.Checkpoint`."""
+    """What bits are kept in as they are learned; see `proxcode.storage.checkpoint.Checkpoint`."""
 
     def write(
         self,
@@ -211,8 +211,8 @@ class Learning:
 
     def _choose_pool(self, relation: Relation, cut_points: int | None) -> NDArray[np.int64] | None:
         """Return the points that bits are learned from, None for all: of many with labels, some will do."""
-        n_pooled = max(POOL_POINTS, cut_points or relation.n_points)
-        if not relation.by_labels or n_pooled >= relation.n_points:
+        n_pooled = max(POOL_POINTS, cut_points or relation.n_samples)
+        if not relation.by_labels or n_pooled >= relation.n_samples:
             return None
         return relation.draw(n_pooled, np.random.default_rng([self.learned.seed, MAX_BITS + 1]))
 
@@ -224,7 +224,7 @@ class Learning:
             return GrowingCode.from_packed(self.model.codes_, n_bits).take(self.members)
         code = GrowingCode(len(self.members) if rows is None else len(rows))
         for bit in range(n_bits):
-            code.append(sides(self.learned.hash_function.training_margins(bit)))
+            code.append(signs_of(self.learned.hash_function.training_margins(bit)))
         return code
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode._validation import check_whole
 from proxcode.hamming import check_codes, distances
+from proxcode.utils.validation import check_whole
 
 Counts = NDArray[np.int64]
 QUERY_BLOCK = 256

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode._files import replacing
 from proxcode.bits import BitRecord
 from proxcode.metrics import Counts, PrecisionRecall, area_under_curve, precision_recall
+from proxcode.storage.files import replacing
 
 if TYPE_CHECKING:
     from proxcode.evaluation import Evaluation

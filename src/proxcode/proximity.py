@@ -14,9 +14,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode._blocks import map_blocks
-from proxcode._state import State
-from proxcode.relations import ListedNear, ListedPairs, Relation, SameClass, SharedClass
+from proxcode.pairs.relations import ListedNear, ListedPairs, Relation, SameClass, SharedClass
+from proxcode.storage.state import State
+from proxcode.utils.blocks import map_blocks
 
 UNLABELLED = -1
 

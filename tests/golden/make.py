@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash
-from proxcode._files import FORMAT
+from proxcode.storage.files import FORMAT
 
 FOLDER = Path(__file__).parent
 

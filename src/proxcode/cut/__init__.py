@@ -1,9 +1,10 @@
 """Signed graph cut: maximise b'Wb over b in {-1, +1}^n. Knows nothing of codes."""
 
-from proxcode.cut.annealing import Annealing
-from proxcode.cut.bounds import SemidefiniteBound, UpperBound
-from proxcode.cut.certificates import SuitableBound, certify
-from proxcode.cut.cycles import CycleBound
+from proxcode.cut.annealing.reduction import Reduction
+from proxcode.cut.annealing.search import Annealing
+from proxcode.cut.bounds.certificates import SuitableBound, certify
+from proxcode.cut.bounds.cycles import CycleBound
+from proxcode.cut.bounds.semidefinite import SemidefiniteBound, UpperBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.initial import (
     AlonNaorGuess,
@@ -16,7 +17,6 @@ from proxcode.cut.initial import (
 from proxcode.cut.inputs import as_graph
 from proxcode.cut.ising import GroundState, ising_ground_state, sample
 from proxcode.cut.problems import Frustration, MaxCut, frustration, max_cut
-from proxcode.cut.reduction import Reduction
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.search import Restarts, Search, signed_cut
 from proxcode.cut.updates import BitUpdate, LocalSearch, NoUpdate, VectorUpdate

@@ -9,12 +9,12 @@ from numba import njit
 
 
 @njit(cache=True)
-def next_improving(side, field, tolerance, start):
+def next_improving(partition, field, tolerance, start):
     """First point from `start` on whose flip raises b'Wb, or n where there is none."""
-    for i in range(start, side.size):
-        if side[i] * field[i] < -tolerance[i]:
+    for i in range(start, partition.size):
+        if partition[i] * field[i] < -tolerance[i]:
             return i
-    return side.size
+    return partition.size
 
 
 @njit(cache=True)
@@ -25,26 +25,26 @@ def add_sparse_row(indptr, indices, data, i, step, field):
 
 
 @njit(cache=True)
-def sweep_sparse(indptr, indices, data, side, field, tolerance):
-    """Flip each point in turn with b_i s_i < -tolerance_i; returns the flips, updates `side` and `field` in place."""
+def sweep_sparse(indptr, indices, data, partition, field, tolerance):
+    """Flip each point in turn with b_i s_i < -tolerance_i; returns the flips, updates `partition` and `field` in place."""
     flips = 0
-    for i in range(side.size):
-        if side[i] * field[i] < -tolerance[i]:
-            side[i] = -side[i]
-            add_sparse_row(indptr, indices, data, i, 2.0 * side[i], field)
+    for i in range(partition.size):
+        if partition[i] * field[i] < -tolerance[i]:
+            partition[i] = -partition[i]
+            add_sparse_row(indptr, indices, data, i, 2.0 * partition[i], field)
             flips += 1
     return flips
 
 
 @njit(cache=True)
-def sweep_dense(weights, side, field, tolerance):
+def sweep_dense(weights, partition, field, tolerance):
     """`sweep_sparse` over a square array, its diagonal ignored."""
     flips = 0
-    for i in range(side.size):
-        if side[i] * field[i] < -tolerance[i]:
-            side[i] = -side[i]
-            own, step = field[i], 2.0 * side[i]
-            for j in range(side.size):
+    for i in range(partition.size):
+        if partition[i] * field[i] < -tolerance[i]:
+            partition[i] = -partition[i]
+            own, step = field[i], 2.0 * partition[i]
+            for j in range(partition.size):
                 field[j] += step * weights[i, j]
             field[i] = own
             flips += 1
@@ -60,101 +60,101 @@ def add_dense_rows(weights, x, total):
 
 
 @njit(inline="always")  # a call would cost a quarter of the sweep
-def _flip_sparse(indptr, indices, data, i, side, stability):
-    own, side_i = stability[i], side[i]  # read once: the compiler cannot know that row i leaves them alone
+def _flip_sparse(indptr, indices, data, i, partition, stability):
+    own, side_i = stability[i], partition[i]  # read once: the compiler cannot know that row i leaves them alone
     step = 2 * side_i
     for k in range(indptr[i], indptr[i + 1]):
         j = indices[k]
-        stability[j] -= step * side[j] * data[k]
-    side[i] = -side_i
+        stability[j] -= step * partition[j] * data[k]
+    partition[i] = -side_i
     stability[i] = -own
 
 
 @njit(cache=True, nogil=True)
-def anneal_sparse(indptr, indices, data, side, stability, table, offsets, temperatures):
+def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, temperatures):
     """One Metropolis sweep per temperature, T e_i being drawn from a table of exponentials e = -log u.
 
-    Returns the flips; updates `side` and `stability` in place.
+    Returns the flips; updates `partition` and `stability` in place.
     """
     mask = table.size - 1
     flips = 0
     for sweep in range(temperatures.size):
         temperature, offset = temperatures[sweep], offsets[sweep]
-        for i in range(side.size):
+        for i in range(partition.size):
             if stability[i] < temperature * table[(offset + i) & mask]:
-                _flip_sparse(indptr, indices, data, i, side, stability)
+                _flip_sparse(indptr, indices, data, i, partition, stability)
                 flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def descend_sparse(indptr, indices, data, side, stability, tolerance):
-    """Flip points until no flip improves; returns the flips, updates `side` and `stability` in place."""
+def descend_sparse(indptr, indices, data, partition, stability, tolerance):
+    """Flip points until no flip improves; returns the flips, updates `partition` and `stability` in place."""
     flips, before = 0, -1
     while flips > before:
         before = flips
-        for i in range(side.size):
+        for i in range(partition.size):
             if stability[i] < -tolerance[i]:
-                _flip_sparse(indptr, indices, data, i, side, stability)
+                _flip_sparse(indptr, indices, data, i, partition, stability)
                 flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def sparse_stability(indptr, indices, data, side, stability):
+def sparse_stability(indptr, indices, data, partition, stability):
     """stability[i] = b_i sum_j w_ij b_j."""
-    for i in range(side.size):
+    for i in range(partition.size):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * side[indices[k]]
-        stability[i] = total * side[i]
+            total += data[k] * partition[indices[k]]
+        stability[i] = total * partition[i]
 
 
 @njit(cache=True, nogil=True)
-def _flip_dense(weights, i, side, stability):
-    step, own = 2 * side[i], stability[i]
+def _flip_dense(weights, i, partition, stability):
+    step, own = 2 * partition[i], stability[i]
     row = weights[i]
-    for j in range(side.size):
-        stability[j] -= step * side[j] * row[j]
-    side[i] = -side[i]
+    for j in range(partition.size):
+        stability[j] -= step * partition[j] * row[j]
+    partition[i] = -partition[i]
     stability[i] = -own  # whatever the diagonal holds
 
 
 @njit(cache=True, nogil=True)
-def anneal_dense(weights, side, stability, table, offsets, temperatures):
+def anneal_dense(weights, partition, stability, table, offsets, temperatures):
     """`anneal_sparse` over a square array, its diagonal ignored."""
     mask = table.size - 1
     flips = 0
     for sweep in range(temperatures.size):
         temperature, offset = temperatures[sweep], offsets[sweep]
-        for i in range(side.size):
+        for i in range(partition.size):
             if stability[i] < temperature * table[(offset + i) & mask]:
-                _flip_dense(weights, i, side, stability)
+                _flip_dense(weights, i, partition, stability)
                 flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def descend_dense(weights, side, stability, tolerance):
+def descend_dense(weights, partition, stability, tolerance):
     """`descend_sparse` over a square array, its diagonal ignored."""
     flips, before = 0, -1
     while flips > before:
         before = flips
-        for i in range(side.size):
+        for i in range(partition.size):
             if stability[i] < -tolerance[i]:
-                _flip_dense(weights, i, side, stability)
+                _flip_dense(weights, i, partition, stability)
                 flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def dense_stability(weights, side, stability):
+def dense_stability(weights, partition, stability):
     """stability[i] = b_i sum_j w_ij b_j, j other than i."""
-    for i in range(side.size):
+    for i in range(partition.size):
         total = 0.0
-        for j in range(side.size):
-            total += weights[i, j] * side[j]
-        stability[i] = total * side[i] - weights[i, i]
+        for j in range(partition.size):
+            total += weights[i, j] * partition[j]
+        stability[i] = total * partition[i] - weights[i, i]
 
 
 @njit(cache=True, nogil=True)
@@ -188,42 +188,42 @@ def keep_components(indptr, indices, data, best, other):
 
 
 @njit(cache=True, nogil=True)
-def dense_field(weights, side, field):
+def dense_field(weights, partition, field):
     """field[i] = sum_j w_ij b_j."""
-    for i in range(side.size):
+    for i in range(partition.size):
         field[i] = 0.0
-        for j in range(side.size):
-            field[i] += weights[i, j] * side[j]
+        for j in range(partition.size):
+            field[i] += weights[i, j] * partition[j]
 
 
 @njit(cache=True, nogil=True)
-def enumerate_sides(weights):
+def enumerate_partitions(weights):
     """Return the best of all partitions, the last point on the side +1; W has no diagonal, n is small.
 
     Partitions are visited in the order of the Gray code: each differs from the one before by one flip.
     """
     n = weights.shape[0]
-    side = np.ones(n)
+    partition = np.ones(n)
     field = np.zeros(n)
-    dense_field(weights, side, field)
-    value, best = (side * field).sum(), (side * field).sum()
-    best_side = side.copy()
+    dense_field(weights, partition, field)
+    value, best = (partition * field).sum(), (partition * field).sum()
+    best_side = partition.copy()
     for count in range(1, 1 << (n - 1)):
         i, bits = 0, count
         while bits & 1 == 0:
             bits >>= 1
             i += 1
-        value -= 4.0 * side[i] * field[i]
-        side[i] = -side[i]
+        value -= 4.0 * partition[i] * field[i]
+        partition[i] = -partition[i]
         if count & 63 == 0:  # anew, before rounding errors add up
-            dense_field(weights, side, field)
-            value = (side * field).sum()
+            dense_field(weights, partition, field)
+            value = (partition * field).sum()
         else:
             for j in range(n):
-                field[j] += 2.0 * side[i] * weights[i, j]
+                field[j] += 2.0 * partition[i] * weights[i, j]
         if value > best:
             best = value
-            best_side[:] = side
+            best_side[:] = partition
     return best_side
 
 

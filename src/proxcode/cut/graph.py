@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut._kernels import add_dense_rows, add_sparse_row, next_improving, sweep_dense, sweep_sparse
-from proxcode.cut.result import Side
+from proxcode.cut.result import Partition
 
 Vector = NDArray[np.float64]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], Vector]
@@ -25,20 +25,20 @@ SUM_ROUNDING = 2.0**-44  # of the sum of all |w_ij|: what adding up weights may 
 class QuadraticForm(ABC):
     """x'Wx with symmetric W: all that is needed to judge a bit, or to climb."""
 
-    n_points: int
+    n_nodes: int
 
     @abstractmethod
     def matvec(self, x: Vector) -> Vector:
         """Return Wx."""
 
-    def value(self, side: Side) -> float:
+    def value(self, partition: Partition) -> float:
         """Return b'Wb."""
-        x = side.astype(np.float64)
+        x = partition.astype(np.float64)
         return float(x @ self.matvec(x))
 
 
 class SignedGraph(QuadraticForm):
-    """Symmetric weights W between `n_points` points; positive attracts, negative repels.
+    """Symmetric weights W between `n_nodes` points; positive attracts, negative repels.
 
     Attributes
     ----------
@@ -56,37 +56,37 @@ class SignedGraph(QuadraticForm):
         """Return the sums of |w_ij| over j."""
 
     @abstractmethod
-    def field(self, side: Side) -> Vector:
+    def field(self, partition: Partition) -> Vector:
         """Return the field of a partition, in the graph's own form: `next_improving` and `flip` take it back."""
 
     @abstractmethod
-    def local_fields(self, side: Side, field: Vector) -> Vector:
+    def local_fields(self, partition: Partition, field: Vector) -> Vector:
         """Return s_i of each point, from the field."""
 
     @abstractmethod
-    def next_improving(self, side: Side, field: Vector, tolerance: Vector, start: int) -> int:
-        """Return the first point from `start` on with b_i s_i < -tolerance_i, n_points where there is none."""
+    def next_improving(self, partition: Partition, field: Vector, tolerance: Vector, start: int) -> int:
+        """Return the first point from `start` on with b_i s_i < -tolerance_i, n_nodes where there is none."""
 
     @abstractmethod
-    def flip(self, point: int, side: Side, field: Vector) -> None:
-        """Move a point to the other side; updates `side` and `field` in place."""
+    def flip(self, point: int, partition: Partition, field: Vector) -> None:
+        """Move a point to the other side; updates `partition` and `field` in place."""
 
-    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
-        """Flip each point in turn with b_i s_i < -tolerance_i; returns how many, updates `side` and `field` in place.
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
+        """Flip each point in turn with b_i s_i < -tolerance_i; returns how many, updates `partition` and `field` in place.
 
         With a negative tolerance -T e_i, e_i exponential, this is a Metropolis sweep at temperature T.
         """
         flips = 0
-        point = self.next_improving(side, field, tolerance, 0)
-        while point < self.n_points:
-            self.flip(point, side, field)
+        point = self.next_improving(partition, field, tolerance, 0)
+        while point < self.n_nodes:
+            self.flip(point, partition, field)
             flips += 1
-            point = self.next_improving(side, field, tolerance, point + 1)
+            point = self.next_improving(partition, field, tolerance, point + 1)
         return flips
 
-    def is_satisfied(self, side: Side) -> bool:
+    def is_satisfied(self, partition: Partition) -> bool:
         """Whether no edge is frustrated; where weights are not stored, up to the rounding of their sum."""
-        return self.value(side) >= (1.0 - SUM_ROUNDING) * float(self.absolute_degrees().sum())
+        return self.value(partition) >= (1.0 - SUM_ROUNDING) * float(self.absolute_degrees().sum())
 
     def edges(self) -> Edges:
         """Return the edges i < j as three arrays: i, j and w_ij."""
@@ -123,14 +123,14 @@ class ExplicitGraph(SignedGraph):
     def divided(self, unit: float) -> "ExplicitGraph":
         """Return a graph with all weights divided by a number."""
 
-    def field(self, side: Side) -> Vector:
-        return self.matvec(side.astype(np.float64))
+    def field(self, partition: Partition) -> Vector:
+        return self.matvec(partition.astype(np.float64))
 
-    def local_fields(self, side: Side, field: Vector) -> Vector:
+    def local_fields(self, partition: Partition, field: Vector) -> Vector:
         return field
 
-    def next_improving(self, side: Side, field: Vector, tolerance: Vector, start: int) -> int:
-        return int(next_improving(side, field, tolerance, start))
+    def next_improving(self, partition: Partition, field: Vector, tolerance: Vector, start: int) -> int:
+        return int(next_improving(partition, field, tolerance, start))
 
 
 class DenseGraph(ExplicitGraph):
@@ -149,49 +149,49 @@ class DenseGraph(ExplicitGraph):
             self.weights = self.weights.copy()
             np.fill_diagonal(self.weights, 0.0)
         self.diagonal: Vector = self.weights.diagonal().astype(np.float64)
-        self.n_points = len(self.weights)
+        self.n_nodes = len(self.weights)
 
     def matvec(self, x: Vector) -> Vector:
         if self.weights.dtype == np.float64:
             return self.weights @ x - self.diagonal * x
-        product = np.zeros(self.n_points)
+        product = np.zeros(self.n_nodes)
         add_dense_rows(self.weights, x, product)
         return product - self.diagonal * x
 
     def _sum_rows(self) -> Vector:
-        sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_points)]
+        sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_nodes)]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
-    def flip(self, point: int, side: Side, field: Vector) -> None:
-        side[point] = -side[point]
+    def flip(self, point: int, partition: Partition, field: Vector) -> None:
+        partition[point] = -partition[point]
         own = field[point]
-        field += (2.0 * side[point]) * self.weights[point]
+        field += (2.0 * partition[point]) * self.weights[point]
         field[point] = own
 
-    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
-        return int(sweep_dense(self.weights, side, field, tolerance))
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
+        return int(sweep_dense(self.weights, partition, field, tolerance))
 
     def count_edges(self) -> int:
-        n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_points))
+        n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_nodes))
         return (n_entries - int(np.count_nonzero(self.diagonal))) // 2
 
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
-        yield from (self.weights[rows] for rows in row_blocks(self.n_points))
+        yield from (self.weights[rows] for rows in row_blocks(self.n_nodes))
 
     def divided(self, unit: float) -> "DenseGraph":
         return DenseGraph(self.weights / unit)
 
-    def is_satisfied(self, side: Side) -> bool:
-        for rows in row_blocks(self.n_points):
-            agreeing = self.weights[rows] * side[rows, None] * side
+    def is_satisfied(self, partition: Partition) -> bool:
+        for rows in row_blocks(self.n_nodes):
+            agreeing = self.weights[rows] * partition[rows, None] * partition
             agreeing[np.arange(len(agreeing)), np.arange(rows.start, rows.stop)] = 0
             if (agreeing < 0).any():
                 return False
         return True
 
     def edges(self) -> Edges:
-        found = [np.nonzero(np.triu(self.weights[rows], rows.start + 1)) for rows in row_blocks(self.n_points)]
-        blocks = zip(row_blocks(self.n_points), found, strict=True)
+        found = [np.nonzero(np.triu(self.weights[rows], rows.start + 1)) for rows in row_blocks(self.n_nodes)]
+        blocks = zip(row_blocks(self.n_nodes), found, strict=True)
         first = np.concatenate([rows.start + i for rows, (i, _) in blocks])
         second = np.concatenate([j for _, j in found])
         return first, second, self.weights[first, second].astype(np.float64)
@@ -206,8 +206,8 @@ class SparseGraph(ExplicitGraph):
         if self.weights.diagonal().any():
             self.weights -= sp.diags_array(self.weights.diagonal())
         self.weights.eliminate_zeros()
-        self.n_points = self.weights.shape[0]
-        if max(self.weights.nnz, self.n_points) < 2**31:  # one type wherever it fits: kernels are compiled for each
+        self.n_nodes = self.weights.shape[0]
+        if max(self.weights.nnz, self.n_nodes) < 2**31:  # one type wherever it fits: kernels are compiled for each
             self.weights.indptr = self.weights.indptr.astype(np.int32, copy=False)
             self.weights.indices = self.weights.indices.astype(np.int32, copy=False)
 
@@ -217,14 +217,14 @@ class SparseGraph(ExplicitGraph):
     def _sum_rows(self) -> Vector:
         return np.asarray(abs(self.weights).sum(axis=1)).ravel()
 
-    def flip(self, point: int, side: Side, field: Vector) -> None:
-        side[point] = -side[point]
+    def flip(self, point: int, partition: Partition, field: Vector) -> None:
+        partition[point] = -partition[point]
         W = self.weights
-        add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * side[point], field)
+        add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * partition[point], field)
 
-    def sweep(self, side: Side, field: Vector, tolerance: Vector) -> int:
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
         W = self.weights
-        return int(sweep_sparse(W.indptr, W.indices, W.data, side, field, tolerance))
+        return int(sweep_sparse(W.indptr, W.indices, W.data, partition, field, tolerance))
 
     def count_edges(self) -> int:
         return int(self.weights.nnz) // 2
@@ -235,9 +235,9 @@ class SparseGraph(ExplicitGraph):
     def divided(self, unit: float) -> "SparseGraph":
         return SparseGraph(self.weights / unit)
 
-    def is_satisfied(self, side: Side) -> bool:
-        own = np.repeat(side, np.diff(self.weights.indptr))
-        return bool((self.weights.data * own * side[self.weights.indices] >= 0).all())
+    def is_satisfied(self, partition: Partition) -> bool:
+        own = np.repeat(partition, np.diff(self.weights.indptr))
+        return bool((self.weights.data * own * partition[self.weights.indices] >= 0).all())
 
     def edges(self) -> Edges:
         upper = sp.triu(self.weights, 1).tocoo()

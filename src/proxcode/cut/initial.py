@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from proxcode.cut.annealing.limits import check_whole
 from proxcode.cut.graph import ExplicitGraph, SignedGraph
-from proxcode.cut.limits import check_whole
 from proxcode.cut.mixing import mix, scaled, shifted_vectors
-from proxcode.cut.result import Side
+from proxcode.cut.result import Partition
 from proxcode.cut.spectral import smallest_eigenpairs, smallest_laplacian_eigenvectors
 
 
@@ -17,11 +17,11 @@ class InitialGuess(ABC, BaseEstimator):
     """A way to start."""
 
     @abstractmethod
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return a partition as a vector of -1 and +1."""
 
 
-def sides(x: NDArray[np.float64]) -> Side:
+def signs_of(x: NDArray[np.float64]) -> Partition:
     """Sign of each entry, zero counted as +1."""
     return np.where(x >= 0, 1, -1).astype(np.int8)
 
@@ -29,27 +29,27 @@ def sides(x: NDArray[np.float64]) -> Side:
 class RandomGuess(InitialGuess):
     """Each point on a random side (R in the paper's figures)."""
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return a random partition."""
-        return (2 * rng.integers(0, 2, graph.n_points) - 1).astype(np.int8)
+        return (2 * rng.integers(0, 2, graph.n_nodes) - 1).astype(np.int8)
 
 
 class LaplacianGuess(InitialGuess):
     """Sign of the smallest non-trivial eigenvector of L = D - W, D_ii = sum_j w_ij (L)."""
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the signs of the eigenvector."""
-        return sides(smallest_laplacian_eigenvectors(graph, 1, rng)[:, 0])
+        return signs_of(smallest_laplacian_eigenvectors(graph, 1, rng)[:, 0])
 
 
 class SignedLaplacianGuess(InitialGuess):
     """Sign of the smallest eigenvector of the signed Laplacian, D_ii = sum_j |w_ij| (SL)."""
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the signs of the eigenvector."""
         degrees = graph.absolute_degrees()
-        vectors = smallest_eigenpairs(lambda x: degrees * x - graph.matvec(x), graph.n_points, 1, rng)[1]
-        return sides(vectors[:, 0])
+        vectors = smallest_eigenpairs(lambda x: degrees * x - graph.matvec(x), graph.n_nodes, 1, rng)[1]
+        return signs_of(vectors[:, 0])
 
 
 class ProjectionGuess(InitialGuess):
@@ -64,11 +64,11 @@ class ProjectionGuess(InitialGuess):
     def __init__(self, n_vectors: int = 3) -> None:
         self.n_vectors = n_vectors
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the signs of the projection."""
         check_whole("n_vectors", self.n_vectors)
         vectors = smallest_laplacian_eigenvectors(graph, self.n_vectors, rng)
-        return sides(vectors @ rng.standard_normal(vectors.shape[1]))
+        return signs_of(vectors @ rng.standard_normal(vectors.shape[1]))
 
 
 class AlonNaorGuess(InitialGuess):
@@ -101,7 +101,7 @@ class AlonNaorGuess(InitialGuess):
         self.max_iter = max_iter
         self.tolerance = tolerance
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Side:
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the best of the rounded partitions."""
         check_whole("n_roundings", self.n_roundings)
         effort = self.rank, self.max_iter, self.tolerance, rng
@@ -109,5 +109,5 @@ class AlonNaorGuess(InitialGuess):
             vectors = mix(scaled(graph)[0], *effort)[0]
         else:
             vectors = shifted_vectors(graph, *effort)
-        candidates = [sides(vectors @ rng.standard_normal(vectors.shape[1])) for _ in range(self.n_roundings)]
+        candidates = [signs_of(vectors @ rng.standard_normal(vectors.shape[1])) for _ in range(self.n_roundings)]
         return max(candidates, key=graph.value)

@@ -53,7 +53,7 @@ def as_graph(W: Any) -> SignedGraph:
     Examples
     --------
     >>> from proxcode.cut import as_graph
-    >>> as_graph([(0, 1, 1.0), (1, 2, -1.0)]).n_points
+    >>> as_graph([(0, 1, 1.0), (1, 2, -1.0)]).n_nodes
     3
     """
     if isinstance(W, SignedGraph):
@@ -76,7 +76,7 @@ def sign_graph(G: Any) -> SparseGraph:
         summed.nodes = _names(G)
     else:
         graph = as_graph(G)
-        summed = sparse_graph(graph.n_points, *graph.edges())
+        summed = sparse_graph(graph.n_nodes, *graph.edges())
         summed.nodes = graph.nodes
     summed.weights.data = np.sign(summed.weights.data)
     return summed

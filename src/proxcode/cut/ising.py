@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.inputs import Unread, as_graph, as_number, check_sum, check_unmasked, has_edges, listed
 from proxcode.cut.problems import View
-from proxcode.cut.result import Side, relative_gap
+from proxcode.cut.result import Partition, relative_gap
 from proxcode.cut.search import signed_cut
 
 
@@ -31,14 +31,14 @@ class GroundState(View):
     """
 
     @property
-    def spins(self) -> Side:
+    def spins(self) -> Partition:
         """-1 or +1 for each spin."""
-        return self.side
+        return self.partition
 
     @property
-    def side(self) -> Side:
+    def partition(self) -> Partition:
         """-1 or +1 for each spin."""
-        return (self.cut.side[:-1] * self.cut.side[-1]).astype(np.int8)
+        return (self.cut.partition[:-1] * self.cut.partition[-1]).astype(np.int8)
 
     @property
     def nodes(self) -> list[Any]:
@@ -104,17 +104,17 @@ def _model(h: Any, J: Any) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]
     graph = as_graph(J)
     fields = _fields(_by_name(h, graph) if isinstance(h, Mapping) else h)
     n = len(fields) if fields.ndim == 1 else -1
-    fits = n == graph.n_points or (n > graph.n_points and has_edges(J) and graph.nodes is None)
+    fits = n == graph.n_nodes or (n > graph.n_nodes and has_edges(J) and graph.nodes is None)
     if not fits or not np.isfinite(fields).all():
         told = reprlib.repr(h) if fits else f"shape {fields.shape}"
-        raise ValueError(f"h must hold one finite field for each of {graph.n_points} spins; got {told}.")
+        raise ValueError(f"h must hold one finite field for each of {graph.n_nodes} spins; got {told}.")
     return graph, fields, graph.nodes
 
 
 def _by_name(h: Mapping[Any, Any], graph: SignedGraph) -> list[Any]:
-    names = range(graph.n_points) if graph.nodes is None else graph.nodes
+    names = range(graph.n_nodes) if graph.nodes is None else graph.nodes
     if unknown := set(h) - set(names):
-        raise ValueError(f"h has a field for {next(iter(unknown))!r}, which is none of {graph.n_points} spins of J.")
+        raise ValueError(f"h has a field for {next(iter(unknown))!r}, which is none of {graph.n_nodes} spins of J.")
     return [h.get(name, 0.0) for name in names]
 
 

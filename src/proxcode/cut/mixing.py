@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut._kernels import mix_sparse
+from proxcode.cut.annealing.limits import check_whole
 from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
-from proxcode.cut.limits import check_whole
 from proxcode.cut.spectral import diagonal_shift
 
 Vectors = NDArray[np.float64]
@@ -34,7 +34,7 @@ def mix(
     """
     check_whole("max_iter", max_iter)
     deadline = float("inf") if time_limit is None else time.perf_counter() + time_limit
-    n = graph.n_points
+    n = graph.n_nodes
     rows = sp.csr_array(graph.weights) if isinstance(graph.weights, np.ndarray) else graph.weights
     if rows.diagonal().any():
         rows = (rows - sp.diags_array(rows.diagonal())).tocsr()
@@ -60,7 +60,7 @@ def shifted_vectors(
 ) -> Vectors:
     """Return unit vectors by products with W alone: all points at once, (W + shift I) V normalised."""
     check_whole("max_iter", max_iter)
-    vectors = unit_rows(rng.standard_normal((graph.n_points, _rank(rank, graph.n_points))))
+    vectors = unit_rows(rng.standard_normal((graph.n_nodes, _rank(rank, graph.n_nodes))))
     shift = diagonal_shift(graph)
     value = -np.inf
     for _ in range(max_iter):

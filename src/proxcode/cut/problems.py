@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SparseGraph
 from proxcode.cut.inputs import Unread, as_graph, sign_graph
-from proxcode.cut.result import Cut, Progress, Side, relative_gap
+from proxcode.cut.result import Cut, Partition, Progress, relative_gap
 from proxcode.cut.search import signed_cut
 
 
@@ -20,9 +20,9 @@ class View:
     cut: Cut
 
     @property
-    def side(self) -> Side:
+    def partition(self) -> Partition:
         """-1 or +1 for each point."""
-        return self.cut.side
+        return self.cut.partition
 
     @property
     def proved(self) -> bool:
@@ -31,7 +31,7 @@ class View:
 
     @property
     def nodes(self) -> list[Any]:
-        """What the points are called, in the order of `side`."""
+        """What the points are called, in the order of `partition`."""
         return self.cut.nodes
 
     @property
@@ -96,7 +96,7 @@ def max_cut(G: Any, **settings: Any) -> MaxCut:
     """
     negated = Unread(partial(_negated, G))
     cut = signed_cut(negated, **settings)
-    return MaxCut(cut, float(negated.graph.matvec(np.full(len(cut.side), -1.0)).sum()) / 2)
+    return MaxCut(cut, float(negated.graph.matvec(np.full(len(cut.partition), -1.0)).sum()) / 2)
 
 
 def _negated(given: Any) -> ExplicitGraph:

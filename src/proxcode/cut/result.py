@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Side = NDArray[np.int8]
+Partition = NDArray[np.int8]
 
 
 class Progress(NamedTuple):
@@ -30,7 +30,7 @@ class Cut:
 
     Attributes
     ----------
-    side : ndarray of int8, shape (n,)
+    partition : ndarray of int8, shape (n,)
         -1 or +1 for each point.
     value : float
         b'Wb without the diagonal.
@@ -47,7 +47,7 @@ class Cut:
         What was cut.
     """
 
-    side: Side
+    partition: Partition
     value: float
     flips: int
     sweeps: int
@@ -68,21 +68,21 @@ class Cut:
 
     @property
     def nodes(self) -> list[Any]:
-        """What the points are called, in the order of `side`: as in a networkx graph or a DataFrame, else 0, 1, ..."""
+        """What the points are called, in the order of `partition`: as in a networkx graph or a DataFrame, else 0, 1, ..."""
         names = getattr(self.graph, "nodes", None)
-        return list(range(len(self.side))) if names is None else names
+        return list(range(len(self.partition))) if names is None else names
 
     @property
     def cut_weight(self) -> float:
         """Sum of the weights between the two sides, each edge once: (1'W1 - b'Wb) / 4."""
         graph = self._known_graph()
-        return (float(graph.matvec(np.ones(graph.n_points)).sum()) - self.value) / 4
+        return (float(graph.matvec(np.ones(graph.n_nodes)).sum()) - self.value) / 4
 
     @property
     def frustrated_edges(self) -> NDArray[np.int64]:
         """Pairs i < j, one a row, that are cut though positive, or joined though negative; see `nodes` for names."""
         first, second, weight = self._known_graph().edges()
-        agree = self.side[first] == self.side[second]
+        agree = self.partition[first] == self.partition[second]
         return np.column_stack([first, second])[agree == (weight < 0)]
 
     def bounded(self, upper_bound: float) -> "Cut":

@@ -15,17 +15,17 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.annealing import Annealing
-from proxcode.cut.bounds import SemidefiniteBound, UpperBound, ceiling_bound
-from proxcode.cut.certificates import SuitableBound, certify
+from proxcode.cut.annealing.limits import as_generator, check_seconds, check_whole
+from proxcode.cut.annealing.search import Annealing
+from proxcode.cut.annealing.walks import walk_on
+from proxcode.cut.bounds.certificates import SuitableBound, certify
+from proxcode.cut.bounds.semidefinite import SemidefiniteBound, UpperBound, ceiling_bound
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import AlonNaorGuess, InitialGuess, RandomGuess
 from proxcode.cut.inputs import as_graph
-from proxcode.cut.limits import as_generator, check_seconds, check_whole
 from proxcode.cut.mixing import mix
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.updates import BitUpdate, LocalSearch
-from proxcode.cut.walks import walk_on
 
 
 class Search(Protocol):
@@ -92,8 +92,8 @@ class Restarts(BaseEstimator):
             if not history:
                 raise
             status = "interrupted"
-        bound = ceiling_bound(graph, best.side, best.value) if isinstance(graph, ExplicitGraph) else float("inf")
-        return Cut(best.side, best.value, flips, sweeps, tuple(history), status, bound, graph)
+        bound = ceiling_bound(graph, best.partition, best.value) if isinstance(graph, ExplicitGraph) else float("inf")
+        return Cut(best.partition, best.value, flips, sweeps, tuple(history), status, bound, graph)
 
 
 def signed_cut(
@@ -142,7 +142,7 @@ def signed_cut(
     >>> from proxcode import signed_cut
     >>> W = np.array([[0, 1, -1, -1], [1, 0, -1, -1], [-1, -1, 0, 1], [-1, -1, 1, 0]])
     >>> cut = signed_cut(W, random_state=0)
-    >>> bool(cut.side[0] == cut.side[1] != cut.side[2] == cut.side[3]), cut.value, cut.proved
+    >>> bool(cut.partition[0] == cut.partition[1] != cut.partition[2] == cut.partition[3]), cut.value, cut.proved
     (True, 12.0, True)
     """
     restarts_asked = any(part is not None for part in (initial, update, n_starts))
@@ -206,12 +206,12 @@ def warm_up(dtype: np.dtype[Any], is_writeable: bool = True) -> None:
         given.flags.writeable = is_writeable
         graphs.append(DenseGraph(given))
     for graph in graphs:
-        walk, side = walk_on(graph, rng), RandomGuess().guess(graph, rng)
-        walk.place(side)
+        walk, partition = walk_on(graph, rng), RandomGuess().guess(graph, rng)
+        walk.place(partition)
         walk.anneal(np.ones(1), np.zeros(1, np.int64))
         walk.descend()
-        walk.combine(side, walk.side)
-        BitUpdate().improve(graph, side, rng)
+        walk.combine(partition, walk.partition)
+        BitUpdate().improve(graph, partition, rng)
     small = Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)
     if small.status == "interrupted":  # Ctrl-C is meant for the caller's graph
         raise KeyboardInterrupt

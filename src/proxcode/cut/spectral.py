@@ -41,7 +41,7 @@ def diagonal_shift(graph: SignedGraph) -> float:
     The graph keeps the shift for the next start; drawn from a seed of its own, it is the same whoever asks first.
     """
     if graph.shift is None:
-        values, vectors = smallest_eigenpairs(graph.matvec, graph.n_points, 1, np.random.default_rng(0))
+        values, vectors = smallest_eigenpairs(graph.matvec, graph.n_nodes, 1, np.random.default_rng(0))
         rest = graph.matvec(vectors[:, 0]) - values[0] * vectors[:, 0]
         unit = float(np.abs(rest).max()) or 1.0  # squares of the largest weights would overflow
         residual = unit * float(np.linalg.norm(rest / unit))
@@ -55,7 +55,7 @@ def smallest_laplacian_eigenvectors(graph: SignedGraph, k: int, rng: np.random.G
     The constant vector is an eigenvector of L with eigenvalue 0. Signed weights can put other eigenvalues below it, so
     it cannot be told by its rank: it is moved to the top of the spectrum instead.
     """
-    n = graph.n_points
+    n = graph.n_nodes
     degrees = graph.matvec(np.ones(n))
     top = 2.0 * graph.absolute_degrees().max()  # no eigenvalue of L is larger
 

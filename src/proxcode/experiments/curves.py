@@ -18,9 +18,9 @@ from proxcode.experiments.methods import METHODS, SLOW
 from proxcode.experiments.report import mean_and_spread, reasons, shown, write_text
 from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells
 from proxcode.experiments.table import CURVE_BITS as N_BITS
+from proxcode.files import write_table
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
 from proxcode.plots import COLOURS, save_figure
-from proxcode.tables import write_table
 
 PROTOCOLS = {
     "radius scene15-gist": "scene15 GIST, near by radius",

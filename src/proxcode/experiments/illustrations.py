@@ -15,10 +15,10 @@ from scipy.spatial.distance import pdist
 
 from proxcode.bits import BitLoop
 from proxcode.cut import Restarts
+from proxcode.files import write_table
 from proxcode.hamming import GrowingCode, distances, unpack
 from proxcode.plots import FAR, INK, NEAR, plot_near_and_far, save_figure
 from proxcode.proximity import WithinRadius
-from proxcode.tables import write_table
 from proxcode.threshold import LogisticThreshold
 from proxcode.weights import DifferenceWeights
 

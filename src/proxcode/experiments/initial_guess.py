@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from tqdm import tqdm
 
-from proxcode._files import replacing
 from proxcode.bits import BitLoop
 from proxcode.cut import (
     BitUpdate,
@@ -34,12 +33,13 @@ from proxcode.cut import (
     SignedLaplacianGuess,
     VectorUpdate,
 )
-from proxcode.datasets import load
+from proxcode.experiments.datasets import load
 from proxcode.experiments.runner import CELLS, environment, read_json, write_json
 from proxcode.hamming import GrowingCode
+from proxcode.pairs.relations import Relation
 from proxcode.plots import COLOURS, save_figure
 from proxcode.proximity import SameLabel, WithinRadius
-from proxcode.relations import Relation
+from proxcode.storage.files import replacing
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
 from proxcode.weights import DifferenceWeights, GradientWeights
 
@@ -60,7 +60,7 @@ STYLES = {"as it is": ":", "vector update": "--", "bit update": "-"}
 class Size(NamedTuple):
     """How much is measured."""
 
-    n_points: int
+    n_samples: int
     n_bits: int
     seeds: tuple[int, ...]
     datasets: tuple[str, ...]
@@ -78,21 +78,21 @@ class Loss(NamedTuple):
     loss: float
 
 
-def by_radius(name: str, n_points: int, seed: int) -> Relation:
-    """Return some unit rows of a set, near within the mean distance to the neighbour of rank n_points / 20."""
+def by_radius(name: str, n_samples: int, seed: int) -> Relation:
+    """Return some unit rows of a set, near within the mean distance to the neighbour of rank n_samples / 20."""
     X = load(name).X
-    X = X[np.random.default_rng(seed).choice(len(X), n_points, replace=False)].astype(np.float64)
+    X = X[np.random.default_rng(seed).choice(len(X), n_samples, replace=False)].astype(np.float64)
     X -= X.mean(axis=0)
     X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)
-    rank = n_points // 20
+    rank = n_samples // 20
     radius = NearestNeighbors(n_neighbors=rank + 1).fit(X).kneighbors(X)[0][:, rank].mean()
     return WithinRadius(radius=radius).fit(X).relate(X).relation
 
 
-def by_class(name: str, n_points: int, seed: int) -> Relation:
+def by_class(name: str, n_samples: int, seed: int) -> Relation:
     """Return some points of a set, near by class."""
     data = load(name)
-    chosen = np.random.default_rng(seed).choice(len(data.X), n_points, replace=False)
+    chosen = np.random.default_rng(seed).choice(len(data.X), n_samples, replace=False)
     return SameLabel().relate(data.X[chosen], None if data.y is None else data.y[chosen]).relation
 
 
@@ -136,9 +136,9 @@ def measure(size: Size, folder: Path, verbose: bool = False) -> list[Loss]:
         name = f"{dataset}-{parts}-seed{seed}".replace(" ", "_").replace(",", "").replace("'", "")
         path = folder / f"{name}.json"
         done = read_json(path)
-        settings = {"n_points": size.n_points, "n_bits": size.n_bits, "threshold and weights": repr(PARTS[parts])}
+        settings = {"n_samples": size.n_samples, "n_bits": size.n_bits, "threshold and weights": repr(PARTS[parts])}
         if done.get("settings") != settings:
-            relation = DATASETS[dataset](size.n_points, seed)
+            relation = DATASETS[dataset](size.n_samples, seed)
             done = {"settings": settings, "losses": curves(relation, parts, seed, size.n_bits), **environment()}
             write_json(path, done)
         losses += [
@@ -162,7 +162,7 @@ def curves(relation: Relation, parts: str, seed: int, n_bits: int) -> list[tuple
             hash_function=None,
             error_correction=True,
             seed=seed,
-            code=GrowingCode(relation.n_points),
+            code=GrowingCode(relation.n_samples),
         )
         found.append((guess, update, learn(loop, n_bits)))
     return found

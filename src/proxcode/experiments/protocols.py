@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode._blocks import map_blocks
-from proxcode.datasets import Dataset, load
+from proxcode.experiments.datasets import Dataset, load
 from proxcode.hamming import Codes, distances, pack
 from proxcode.metrics import Counts, ranking_counts
 from proxcode.proximity import Proximity, WithinRadius
+from proxcode.utils.blocks import map_blocks
 
 Matrix = NDArray[Any]
 QUERY_BLOCK = 128

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from proxcode._files import replacing
 from proxcode.experiments.runner import Cell, left_out
+from proxcode.storage.files import replacing
 
 
 def mean_and_spread(areas: list[float]) -> tuple[float, float]:

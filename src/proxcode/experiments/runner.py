@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from proxcode._files import replacing
 from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import METHODS, Method
 from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
+from proxcode.files import write_table
 from proxcode.metrics import (
     Counts,
     area_under_curve,
@@ -29,8 +29,8 @@ from proxcode.metrics import (
     precision_recall,
     precision_within,
 )
-from proxcode.model_file import versions
-from proxcode.tables import write_table
+from proxcode.storage.files import replacing
+from proxcode.storage.model_file import versions
 
 PRECISION_AT = 100
 SEEDS = (0, 1, 2)

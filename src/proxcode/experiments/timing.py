@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.datasets import load
+from proxcode.experiments.datasets import load
 from proxcode.experiments.methods import METHODS
 from proxcode.experiments.runner import Cell, Row, run_cells, write_rows
 from proxcode.experiments.table import PAPER_BITS

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode._state import State
 from proxcode.cut.graph import QuadraticForm
-from proxcode.cut.result import Side
+from proxcode.cut.result import Partition
+from proxcode.storage.state import State
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
@@ -53,7 +53,7 @@ class HashFunction(ABC, BaseEstimator):
         """
 
     @abstractmethod
-    def learn(self, side: Side, points: Rows | None = None) -> Vector:
+    def learn(self, side: Partition, points: Rows | None = None) -> Vector:
         """Learn the next bit; return its margins at all training points.
 
         Parameters

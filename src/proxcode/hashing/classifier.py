@@ -6,9 +6,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 
-from proxcode._state import State
-from proxcode.cut.result import Side
+from proxcode.cut.result import Partition
 from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
+from proxcode.storage.state import State
 
 
 class ClassifierHash(HashFunction):
@@ -55,7 +55,7 @@ class ClassifierHash(HashFunction):
     def _check_size(self, n: int) -> None:
         """Warn where training on n points takes too long."""
 
-    def learn(self, side: Side, points: Rows | None = None) -> Vector:
+    def learn(self, side: Partition, points: Rows | None = None) -> Vector:
         """Train the classifier of the next bit."""
         everyone = np.arange(len(self._X)) if points is None else points
         drawn = np.argsort(self._order[everyone])[: self.max_samples]  # the first ones of an order drawn once
@@ -64,7 +64,7 @@ class ClassifierHash(HashFunction):
         self.n_bits_ += 1
         return self.training_margins(self.n_bits_ - 1)
 
-    def _train(self, rows: Rows, target: Side) -> Any:
+    def _train(self, rows: Rows, target: Partition) -> Any:
         """Return the classifier of the next bit, trained on some of the points."""
         constant = len(np.unique(target)) == 1
         classifier = DummyClassifier(strategy="most_frequent") if constant else self._new_classifier()

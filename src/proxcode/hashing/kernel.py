@@ -7,9 +7,9 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.spatial.distance import pdist
 
-from proxcode._state import State
 from proxcode.hashing.base import Matrix
 from proxcode.hashing.ridge import RidgeHash
+from proxcode.storage.state import State
 
 JITTER = 1e-4  # on the unit diagonal of the kernel between landmarks: above the rounding of single precision
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000

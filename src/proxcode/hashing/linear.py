@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from proxcode._state import State
 from proxcode.hashing.base import Matrix
 from proxcode.hashing.ridge import RidgeHash
+from proxcode.storage.state import State
 
 
 class LinearHash(RidgeHash):

@@ -16,13 +16,13 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
 from scipy.optimize import minimize
 
-from proxcode._blocks import map_blocks, one_blas_thread
-from proxcode._state import State
 from proxcode.cut.graph import QuadraticForm
-from proxcode.cut.initial import sides
-from proxcode.cut.result import Side
+from proxcode.cut.initial import signs_of
+from proxcode.cut.result import Partition
 from proxcode.hashing.base import HashFunction, Labels, Matrix, Rows, Vector
 from proxcode.hashing.posteriors import Posteriors, fit_posteriors
+from proxcode.storage.state import State
+from proxcode.utils.blocks import map_blocks, one_blas_thread
 
 DEFAULT_RIDGE = 1e-5
 RIDGES = (1e-3, 1e-4, 1e-5, 1e-6)  # to choose from by leave-one-out
@@ -150,7 +150,7 @@ class RidgeHash(HashFunction):
     def _along_inputs(self, along_features: Matrix) -> Matrix:
         return along_features if self._root is None else solve_triangular(self._root, along_features)
 
-    def learn(self, side: Side, points: Rows | None = None) -> Vector:
+    def learn(self, side: Partition, points: Rows | None = None) -> Vector:
         """Fit the next bit to a side."""
         offset = float(side.mean())
         basis = self._basis if points is None else self._basis[points]
@@ -169,7 +169,7 @@ class RidgeHash(HashFunction):
         """Raise t'Wt of the soft bit t = tanh(margins) by L-BFGS; keep it where b'Wb of the hard bit has risen too."""
         basis = self._basis if points is None else self._basis[points]
         margins = _along(basis, self.directions_[-1])
-        value = form.value(sides(margins))
+        value = form.value(signs_of(margins))
         self.directions_[-1] /= max(float(np.abs(margins).mean()), np.finfo(float).tiny)
         units = np.ones(basis.shape[1] + 1)  # in which coordinates move alike
         units[-1] = 1.0 if self.posteriors_ is not None else len(self._basis) ** -0.5
@@ -184,7 +184,7 @@ class RidgeHash(HashFunction):
             return -float(soft @ field) / value_unit, -gradient / value_unit
 
         climbed = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x * units
-        if form.value(sides(_along(basis, climbed))) > value:
+        if form.value(signs_of(_along(basis, climbed))) > value:
             self.directions_[-1] = climbed
         return self.training_margins(self.n_bits_ - 1)
 

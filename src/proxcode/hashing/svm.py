@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxcode._blocks import map_blocks
-from proxcode._state import State
-from proxcode.cut.result import Side
+from proxcode.cut.result import Partition
 from proxcode.hashing.base import Matrix, Rows, Vector
 from proxcode.hashing.classifier import ClassifierHash
+from proxcode.storage.state import State
+from proxcode.utils.blocks import map_blocks
 
 SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
 KERNEL_BLOCK = 256  # rows whose kernel to all support vectors is held at a time
@@ -80,7 +80,7 @@ class SVMHash(ClassifierHash):
                 stacklevel=3,
             )
 
-    def _train(self, rows: Rows, target: Side) -> KernelMachine:
+    def _train(self, rows: Rows, target: Partition) -> KernelMachine:
         if len(np.unique(target)) == 1:
             return KernelMachine(rows[:0], np.empty(0), float(target[0]), 1.0)
         points = self._X[rows].astype(np.float64)

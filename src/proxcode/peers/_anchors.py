@@ -21,9 +21,9 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 from sklearn.utils import check_random_state
 
-from proxcode._blocks import map_blocks, one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, Peer
+from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.validation import check_whole
 
 N_ROUNDS = 10
 SMALLEST_EIGENVALUE = 1e-10

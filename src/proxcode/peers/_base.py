@@ -9,8 +9,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode._validation import check_points, check_whole
 from proxcode.hamming import Codes, pack
+from proxcode.utils.validation import check_points, check_whole
 
 Matrix = NDArray[Any]
 LARGEST = 1e140  # the squares of such numbers can be summed over all points
@@ -80,19 +80,19 @@ class SupervisedPeer(Peer):
         return tags
 
 
-def check_optional_classes(peer: Any, y: Any, n_points: int) -> tuple[Matrix | None, NDArray[np.int64] | None]:
+def check_optional_classes(peer: Any, y: Any, n_samples: int) -> tuple[Matrix | None, NDArray[np.int64] | None]:
     """Return what `check_classes` does, or (None, None) where there is no y."""
-    return (None, None) if y is None else check_classes(peer, y, n_points)
+    return (None, None) if y is None else check_classes(peer, y, n_samples)
 
 
-def check_classes(peer: Any, y: Any, n_points: int) -> tuple[Matrix, NDArray[np.int64]]:
+def check_classes(peer: Any, y: Any, n_samples: int) -> tuple[Matrix, NDArray[np.int64]]:
     """Return the sorted classes and the number of each point's class, or say what is wrong with y."""
     name = type(peer).__name__
     if y is None:
         raise ValueError(f"{name} requires y to be passed, but the target y is None: give one class label per point.")
     labels = column_or_1d(y, warn=True)
-    if len(labels) != n_points:
-        raise ValueError(f"X has {n_points} points but y has {len(labels)} labels: give one label per point.")
+    if len(labels) != n_samples:
+        raise ValueError(f"X has {n_samples} points but y has {len(labels)} labels: give one label per point.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError(f"y contains NaN or infinity: {name} needs a class for every point, so drop the others.")
     if labels.dtype.kind == "f" and (fractional := labels != np.floor(labels)).any():

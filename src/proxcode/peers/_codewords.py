@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from proxcode.hashing import as_hash_function
 from proxcode.hashing.ridge import RidgeHash
+from proxcode.pairs.relations import SameClass
 from proxcode.peers._base import Matrix, SupervisedPeer
-from proxcode.relations import SameClass
 
 
 class CodewordPeer(SupervisedPeer):

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import eigsh
 
-from proxcode._blocks import map_blocks
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix
+from proxcode.utils.blocks import map_blocks
+from proxcode.utils.validation import check_whole
 
 Real = NDArray[np.float64]
 Scale = Callable[[Matrix], Real]

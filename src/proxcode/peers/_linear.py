@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from proxcode._blocks import map_blocks, one_blas_thread
 from proxcode.peers._base import Matrix
+from proxcode.utils.blocks import map_blocks, one_blas_thread
 
 
 def principal_axes(X: Matrix, n_axes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -20,12 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from proxcode._blocks import one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, Peer, check_optional_classes
 from proxcode.peers._kernel_features import Real, UnitRows, signs, squared_distances
 from proxcode.peers._kernels import descend
 from proxcode.peers._linear import project
+from proxcode.utils.blocks import one_blas_thread
+from proxcode.utils.validation import check_whole
 
 START = 1e-3  # size of the weights to start from
 

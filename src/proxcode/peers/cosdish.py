@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from proxcode._blocks import map_blocks, one_blas_thread
 from proxcode.peers._base import Matrix, SupervisedPeer
 from proxcode.peers._kernel_features import Real, signs
 from proxcode.peers._linear import project
+from proxcode.utils.blocks import map_blocks, one_blas_thread
 
 SAMPLES, ALTERNATIONS = 10, 3
 RIDGE = 1.0

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode._blocks import one_blas_thread
 from proxcode.peers._base import Matrix
 from proxcode.peers._codewords import CodewordPeer
+from proxcode.utils.blocks import one_blas_thread
 
 MIN_ORDER = 128
 

@@ -24,9 +24,9 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import diags_array
 
-from proxcode._validation import check_whole
 from proxcode.peers._anchors import AnchorPeer, Doubles, Nearest, kernel_width, nearest_anchors, with_positive_largest
 from proxcode.peers._tsne import t_sne
+from proxcode.utils.validation import check_whole
 
 SMALLEST_EIGENVALUE = 1e-3
 

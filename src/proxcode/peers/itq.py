@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from proxcode._blocks import map_blocks, one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, Peer
 from proxcode.peers._linear import principal_axes, project
+from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.validation import check_whole
 
 
 class ITQ(Peer):

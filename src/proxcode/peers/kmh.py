@@ -24,11 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from proxcode._blocks import map_blocks, one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, Peer
 from proxcode.peers._kernel_features import Real, squared_distances
 from proxcode.peers._linear import principal_axes
+from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.validation import check_whole
 
 TANGENTS = 5  # steps of least squares for a codeword in a round
 

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode._blocks import one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, SupervisedPeer, indicators
 from proxcode.peers._kernel_features import Centred, Real, centred_kernel, draw_anchors, leading, signs, whitener
+from proxcode.utils.blocks import one_blas_thread
+from proxcode.utils.validation import check_whole
 
 GAMMA = 1e-6
 MAX_STEPS, MAX_HALVINGS, GAIN = 500, 50, 0.01

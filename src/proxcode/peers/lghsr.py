@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode._validation import check_whole
 from proxcode.peers._anchors import AnchorPeer, Doubles, Nearest
+from proxcode.utils.validation import check_whole
 
 
 class LGHSR(AnchorPeer):

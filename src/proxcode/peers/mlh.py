@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from proxcode._blocks import map_blocks, one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, Peer, check_optional_classes
 from proxcode.peers._kernel_features import Real, UnitRows, signs, squared_distances
 from proxcode.peers._kernels import loss_adjusted
 from proxcode.peers._linear import principal_axes
+from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.validation import check_whole
 
 BATCH, MOST_PAIRS = 100, 100_000  # pairs of a step and of an epoch
 MOMENTUM, RATE, START = 0.9, 0.1, 0.1

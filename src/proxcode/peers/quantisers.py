@@ -20,10 +20,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode._blocks import one_blas_thread
-from proxcode._validation import check_points
 from proxcode.hamming import Codes, check_codes, distances
 from proxcode.peers._base import Matrix, Peer
+from proxcode.utils.blocks import one_blas_thread
+from proxcode.utils.validation import check_points
 
 SUB_BITS = 8  # of a sub-quantiser at most, as FAISS has it
 QUERY_BITS = 8  # of each number of RaBitQ's query: as good as the number itself, and ten times faster

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve
 
-from proxcode._blocks import one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.peers._base import Matrix, SupervisedPeer, indicators
 from proxcode.peers._dcc import descend
 from proxcode.peers._kernel_features import AnchorKernel, Real, UnitRows, draw_anchors, signs
+from proxcode.utils.blocks import one_blas_thread
+from proxcode.utils.validation import check_whole
 
 SIGMA = 0.4
 NU, LAMBDA, DELTA = 1e-5, 1.0, 1e-2

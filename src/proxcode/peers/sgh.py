@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from proxcode._blocks import map_blocks, one_blas_thread
 from proxcode.peers._base import Matrix, Peer
 from proxcode.peers._kernel_features import Real, UnitRows, centred_kernel, draw_anchors, leading, signs, whitener
+from proxcode.utils.blocks import map_blocks, one_blas_thread
 
 RHO = 2.0
 GAMMA = 1e-6

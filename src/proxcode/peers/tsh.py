@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode._blocks import one_blas_thread
-from proxcode._validation import check_whole
 from proxcode.hashing import SVMHash, as_hash_function
 from proxcode.peers._base import Matrix, SupervisedPeer
 from proxcode.peers._kernel_features import Real, leading, signs
+from proxcode.utils.blocks import one_blas_thread
+from proxcode.utils.validation import check_whole
 
 SVM_SAMPLES = 2000
 MAX_SWEEPS = 100

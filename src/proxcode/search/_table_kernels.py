@@ -3,8 +3,8 @@
 import numpy as np
 from numba import njit
 
-from proxcode._kernels import popcount
 from proxcode.search._scan_kernels import CHUNK, doubled
+from proxcode.utils.kernels import popcount
 
 # Costs, the unit being one code looked at in its bucket, about a nanosecond. The others wait for the memory.
 PROBE_COST = 100  # of a look into a bucket

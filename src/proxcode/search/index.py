@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode._files import Tensors, read_file, write_file
-from proxcode._validation import check_whole
 from proxcode.hamming import Codes, check_codes
 from proxcode.search.exact import ExactSearch, Stock
 from proxcode.search.rescoring import Rescoring
 from proxcode.search.results import Neighborhoods, Neighbors
+from proxcode.storage.files import Tensors, read_file, write_file
+from proxcode.utils.validation import check_whole
 
 MAX_BITS = 1024
 GROWTH = 16  # one part in so many is kept free for codes to come

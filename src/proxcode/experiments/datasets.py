@@ -1,0 +1,250 @@
+"""Real data by name: `load("mnist")`.
+
+A dataset that comes in a file is looked for in this order:
+
+1. the folder that the environment variable PROXCODE_DATA names,
+2. the cache: PROXCODE_CACHE, else the folder proxcode in XDG_CACHE_HOME or ~/.cache,
+3. OpenML, for those that are there; the download is checked and goes to the cache.
+
+Both folders hold the same files: `x` (n, d), and where there are any `y`, and `is_train` or `n_train`, the number of
+training points, which are the first ones.
+"""
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import partial
+from http.client import HTTPException
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxcode.storage.files import replacing
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class Dataset(NamedTuple):
+    """Points, with their labels and the usual split where there are any."""
+
+    name: str
+    X: NDArray[np.float32]
+    y: NDArray[np.int64] | None
+    is_train: NDArray[np.bool_] | None
+    about: str
+
+
+def load(name: str) -> Dataset:
+    """Load a dataset.
+
+    Parameters
+    ----------
+    name : str
+        A key of `DATASETS`.
+
+    Returns
+    -------
+    Dataset
+        With X float32 of shape (n, d), y integers or None, is_train bool or None, and its source in `about`.
+
+    Examples
+    --------
+    >>> digits = load("digits")
+    >>> digits.X.shape, digits.X.dtype, digits.is_train
+    ((1797, 64), dtype('float32'), None)
+    """
+    if name not in DATASETS:
+        raise ValueError(f"there is no dataset {name!r}: choose one of {', '.join(DATASETS)}.")
+    return DATASETS[name]()
+
+
+def _digits() -> Dataset:
+    from sklearn.datasets import load_digits
+
+    X, y = load_digits(return_X_y=True)
+    about = "1,797 handwritten digits of 8 x 8 pixels, UCI, bundled with scikit-learn"
+    return Dataset("digits", X.astype(np.float32), y.astype(np.int64), None, about)
+
+
+def _uniform() -> Dataset:
+    X = np.random.default_rng(0).random((4000, 10)) - 0.5
+    about = "4,000 uniform points in 10 dimensions, as in the benchmark of MLH (Norouzi and Fleet, 2011); generated"
+    return Dataset("uniform-10d", X.astype(np.float32), None, np.arange(len(X)) < 1000, about)
+
+
+def _from_file(name: str) -> Dataset:
+    file, about = _FILES[name]
+    arrays = _arrays(name, file)
+    X = arrays["base" if name == "sift10k" else "x"].astype(np.float32)
+    y = arrays["y"].astype(np.int64) if "y" in arrays else None
+    is_train = np.arange(len(X)) < arrays["n_train"] if "n_train" in arrays else arrays.get("is_train")
+    return Dataset(name, X, y, is_train, about)
+
+
+_FILES = {
+    "mnist": ("mnist.npz", "70,000 handwritten digits of 28 x 28 pixels (LeCun et al., 1998); OpenML 554"),
+    "fashion-mnist": (
+        "fashion_mnist.npz",
+        "70,000 articles of clothing in 28 x 28 pixels (Xiao et al., 2017); OpenML 40996",
+    ),
+    "cifar10-gist": (
+        "cifar10_gist512.npz",
+        "GIST of 60,000 photographs of 32 x 32 pixels in 10 classes (Krizhevsky, 2009); images from OpenML 40927",
+    ),
+    "scene15-gist": (
+        "scene15_gist512.npz",
+        "GIST of 4,485 photographs of 15 kinds of scene (Lazebnik et al., 2006)",
+    ),
+    "banking77": (
+        "banking77_use512.npz",
+        "sentence embeddings of 13,083 questions to a bank with 77 intents (Casanueva et al., 2020); CC BY 4.0",
+    ),
+    "notredame-sift": (
+        "notredame_sift128.npz",
+        "SIFT of 103,936 Photo Tourism patches (Winder and Brown, 2007), for Notredame of the benchmark of MLH",
+    ),
+    "nursery": ("nursery.npz", "12,960 applications to nursery schools, 8 ordinal attributes, 5 classes; UCI"),
+    "sift10k": ("sift10k.npz", "10,000 SIFT descriptors, the base of a small benchmark whose queries lie in it"),
+}
+DATASETS: dict[str, Callable[[], Dataset]] = {
+    "digits": _digits,
+    **{name: partial(_from_file, name) for name in _FILES},
+    "uniform-10d": _uniform,
+}
+
+
+# Files: found, or made and kept in the cache.
+
+
+def _arrays(name: str, file: str) -> Arrays:
+    """Return the arrays of a file, from the first source that has it."""
+    cache = _cache_folder()
+    for folder in (_data_folder(), cache):
+        if folder is not None and (folder / file).is_file():
+            return _read(folder / file)
+    if file not in _MAKERS:
+        raise FileNotFoundError(
+            f"{name} is not here: nothing is downloaded for it, so set PROXCODE_DATA to a folder with {file}, or copy "
+            f"that file to {cache}."
+        )
+    cache.mkdir(parents=True, exist_ok=True)  # before a download that could not be kept
+    arrays = _MAKERS[file](name)
+    _write(cache / file, arrays)
+    return arrays
+
+
+def _data_folder() -> Path | None:
+    value = os.environ.get("PROXCODE_DATA")
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_dir():  # else a slip in its name would start a download
+        raise NotADirectoryError(f"PROXCODE_DATA is {value}, which is no folder: name one, or unset it.")
+    return folder
+
+
+def _cache_folder() -> Path:
+    if value := os.environ.get("PROXCODE_CACHE"):
+        return Path(value).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "proxcode"
+
+
+def _read(path: Path) -> Arrays:
+    try:
+        with path.open("rb") as file, np.load(file) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read ({error}): copy it again, or remove it.") from error
+
+
+def _write(path: Path, arrays: Arrays) -> None:
+    with replacing(path) as partial_file, partial_file.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+
+
+# OpenML.
+
+
+class _Source(NamedTuple):
+    """Images on OpenML: bytes, the training ones first."""
+
+    name: str
+    data_id: int
+    shape: tuple[int, int]
+    n_train: int
+    digest: str | None = None  # SHA-256 of the images' bytes and then the labels', where it is known
+
+
+_MNIST = _Source(
+    "mnist_784", 554, (70_000, 784), 60_000, "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
+)
+# The bytes of these two have not been at hand to take a digest of. They are checked by shape and range, and
+# their order by its training set, which holds equally many images of each class: another order hardly would.
+_FASHION = _Source("Fashion-MNIST", 40996, (70_000, 784), 60_000)
+_CIFAR10 = _Source("CIFAR_10", 40927, (60_000, 3072), 50_000)
+
+
+def _downloaded(source: _Source, name: str) -> Arrays:
+    """Return images and labels in bytes, checked; without `n_train` where they are not in the usual order."""
+    values, labels = _fetched(source, name)
+    with np.errstate(invalid="ignore"):  # what no byte holds is found below
+        x, y = values.astype(np.uint8), labels.astype(np.uint8)
+    remedy = f"try again, or set PROXCODE_DATA to a folder with {_FILES[name][0]}."
+    if x.shape != source.shape or y.shape != x.shape[:1] or not np.array_equal(x, values):
+        raise ValueError(
+            f"OpenML {source.data_id} ({source.name}) for {name} has shape {x.shape} and values from {values.min():g} "
+            f"to {values.max():g}, not shape {source.shape} and whole numbers from 0 to 255: {remedy}"
+        )
+    if source.digest is not None and _digest(x, y) != source.digest:
+        raise ValueError(
+            f"OpenML {source.data_id} ({source.name}) for {name} has the SHA-256 {_digest(x, y)}, not {source.digest}: "
+            f"{remedy}"
+        )
+    arrays = {"x": x, "y": y}
+    if source.digest is not None or len(set(np.bincount(y[: source.n_train]))) == 1:
+        arrays["n_train"] = np.array(source.n_train)
+    return arrays
+
+
+def _fetched(source: _Source, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
+    from sklearn.datasets import fetch_openml
+
+    parser = "auto" if find_spec("pandas") else "liac-arff"  # slower, but needs no pandas
+    try:
+        values, labels = fetch_openml(
+            data_id=source.data_id, as_frame=False, return_X_y=True, parser=parser, cache=False
+        )
+    except (OSError, ValueError, HTTPException) as error:
+        raise ConnectionError(
+            f"{name} is neither in PROXCODE_DATA nor in {_cache_folder()}, and OpenML {source.data_id} "
+            f"({source.name}) could not be downloaded ({error}): try again, or set PROXCODE_DATA to a folder with "
+            f"{_FILES[name][0]}."
+        ) from error
+    return np.asarray(values), np.asarray(labels)
+
+
+def _digest(*arrays: NDArray[Any]) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data.cast("B"))
+    return digest.hexdigest()
+
+
+def _cifar10_gist(name: str) -> Arrays:
+    from proxcode.experiments.gist import gist
+
+    raw = _arrays(name, "cifar10_raw.npz")
+    planes = raw["x"].reshape(-1, 3, 32, 32)
+    return {**raw, "x": gist(planes.transpose(0, 2, 3, 1)).astype(np.float16)}
+
+
+_MAKERS: dict[str, Callable[[str], Arrays]] = {
+    "mnist.npz": partial(_downloaded, _MNIST),
+    "fashion_mnist.npz": partial(_downloaded, _FASHION),
+    "cifar10_raw.npz": partial(_downloaded, _CIFAR10),
+    "cifar10_gist512.npz": _cifar10_gist,
+}

@@ -1,0 +1,1 @@
+"""Near and far pairs of samples, without an n x n matrix."""

@@ -1,0 +1,212 @@
+"""Parameters and fitted parts as JSON and arrays, and back.
+
+Nothing is imported by a name found in a file: parts are rebuilt from a dictionary of proxcode's own classes.
+Classifiers of other libraries are put aside, for skops to write and for the reader to trust.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
+
+from proxcode.cut import (
+    AlonNaorGuess,
+    Annealing,
+    BitUpdate,
+    LaplacianGuess,
+    NoUpdate,
+    ProjectionGuess,
+    RandomGuess,
+    Restarts,
+    SignedLaplacianGuess,
+    VectorUpdate,
+)
+from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
+from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
+from proxcode.storage.files import Tensors
+from proxcode.storage.state import State
+from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
+from proxcode.weights import DifferenceWeights, GradientWeights
+
+PARTS: dict[str, type[BaseEstimator]] = {
+    part.__name__: part
+    for part in (
+        SameLabel,
+        SharedLabel,
+        WithinRadius,
+        GivenPairs,
+        EqualErrorThreshold,
+        LogisticThreshold,
+        CalibratedThreshold,
+        GradientWeights,
+        DifferenceWeights,
+        Restarts,
+        Annealing,
+        RandomGuess,
+        LaplacianGuess,
+        SignedLaplacianGuess,
+        ProjectionGuess,
+        AlonNaorGuess,
+        NoUpdate,
+        BitUpdate,
+        VectorUpdate,
+        KernelHash,
+        LinearHash,
+        SVMHash,
+        ClassifierHash,
+    )
+}
+PARTS["SemidefiniteGuess"] = AlonNaorGuess  # what older files call it
+SPARSE_FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+
+
+class PartsWriter:
+    """Turns values into JSON.
+
+    Attributes
+    ----------
+    tensors : dict of ndarray
+        The arrays met on the way, by where they were met.
+    objects : list
+        The classifiers of other libraries met on the way.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: Tensors = {}
+        self.objects: list[Any] = []
+
+    def value(self, value: Any, name: str) -> Any:
+        """Return a parameter as JSON, or say that it cannot be stored."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, list):
+            return [self.value(item, f"{name}.{i}") for i, item in enumerate(value)]
+        if isinstance(value, tuple):
+            return {"tuple": self.value(list(value), name)}
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return {"dict": {key: self.value(item, f"{name}.{key}") for key, item in value.items()}}
+        if isinstance(value, BaseEstimator):
+            return self.object(value) if is_classifier(value) else self.part(value, name)
+        return {"sparse": self._sparse(value, name)} if sp.issparse(value) else self._array(value, name)
+
+    def part(self, part: BaseEstimator, name: str) -> dict[str, Any]:
+        """Return a part of proxcode's by its name and parameters."""
+        if PARTS.get(type(part).__name__) is not type(part):
+            raise _refusal(part, name)
+        parameters = part.get_params(deep=False)
+        return {
+            "class": type(part).__name__,
+            "parameters": {key: self.value(value, f"{name}.{key}") for key, value in parameters.items()},
+        }
+
+    def state(self, state: State, name: str) -> dict[str, Any]:
+        """Return what a part learned."""
+        return {
+            "values": self.value(dict(state.values), name),
+            "arrays": {key: self._array(array, f"{name}.{key}_") for key, array in state.arrays.items()},
+            "objects": [self.object(item) for item in state.objects],
+        }
+
+    def object(self, value: Any) -> dict[str, int]:
+        """Put a classifier of another library aside."""
+        self.objects.append(value)
+        return {"object": len(self.objects) - 1}
+
+    def _array(self, value: Any, name: str) -> dict[str, str]:
+        array = np.asarray(value if hasattr(value, "__array__") else None)
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+            raise _refusal(value, name)
+        while name in self.tensors:  # keys of dictionaries may have dots too
+            name += "_"
+        self.tensors[name] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
+        return {"array": name}
+
+    def _sparse(self, matrix: Any, name: str) -> dict[str, Any]:
+        entries = sp.coo_array(matrix)
+        columns = {"row": entries.row, "col": entries.col, "data": entries.data}
+        return {
+            "format": matrix.format,
+            "is_array": isinstance(matrix, sp.sparray),
+            "shape": [int(size) for size in matrix.shape],
+            **{key: self._array(column, f"{name}.{key}") for key, column in columns.items()},
+        }
+
+
+def _refusal(value: Any, name: str) -> TypeError:
+    parameter = name.partition(".")[2] or name
+    return TypeError(
+        f"{parameter}={value!r} cannot be stored: a file holds numbers, strings, arrays, proxcode's own parts and "
+        "scikit-learn's classifiers; use one of these."
+    )
+
+
+class PartsReader:
+    """Turns JSON back into values.
+
+    Parameters
+    ----------
+    tensors : dict of ndarray
+    objects : list
+        What was put aside, in the same order.
+    """
+
+    def __init__(self, tensors: Tensors, objects: list[Any]) -> None:
+        self.tensors = tensors
+        self.objects = objects
+
+    def value(self, stored: Any) -> Any:
+        """Return a value from its JSON."""
+        if isinstance(stored, list):
+            return [self.value(item) for item in stored]
+        if not isinstance(stored, dict):
+            return stored
+        if "class" in stored:
+            return self.part(stored)
+        ((kind, content),) = stored.items()
+        return getattr(self, _READERS[kind])(content)
+
+    def part(self, stored: dict[str, Any]) -> Any:
+        """Return a part of proxcode's from its name and parameters."""
+        name = stored["class"]
+        if name not in PARTS:
+            raise ValueError(f"it names a part {name!r} that this version does not know: upgrade proxcode")
+        known = PARTS[name]._get_param_names()
+        if unknown := sorted(set(stored["parameters"]) - set(known)):
+            raise ValueError(
+                f"its {name} has a parameter {unknown[0]!r} that this version does not know: upgrade proxcode"
+            )
+        return PARTS[name](**{key: self.value(value) for key, value in stored["parameters"].items()})
+
+    def state(self, stored: dict[str, Any]) -> State:
+        """Return what a part learned."""
+        return State(
+            values=self.value(stored["values"]),
+            arrays={key: self.value(array) for key, array in stored["arrays"].items()},
+            objects=self.value(stored["objects"]),
+        )
+
+    def _tuple(self, items: list[Any]) -> tuple[Any, ...]:
+        return tuple(self.value(items))
+
+    def _dict(self, items: dict[str, Any]) -> dict[str, Any]:
+        return {key: self.value(item) for key, item in items.items()}
+
+    def _array(self, name: str) -> NDArray[Any]:
+        return self.tensors[name]
+
+    def _object(self, number: int) -> Any:
+        return self.objects[number]
+
+    def _sparse(self, stored: dict[str, Any]) -> Any:
+        if stored["format"] not in SPARSE_FORMATS:
+            raise ValueError(f"it names a sparse format {stored['format']!r} that this version does not know")
+        row, col, data = (self.value(stored[key]) for key in ("row", "col", "data"))
+        kind = sp.coo_array if stored["is_array"] else sp.coo_matrix
+        return kind((data, (row, col)), shape=tuple(stored["shape"])).asformat(stored["format"])
+
+
+_READERS = {"tuple": "_tuple", "dict": "_dict", "array": "_array", "object": "_object", "sparse": "_sparse"}

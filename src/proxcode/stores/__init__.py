@@ -1,0 +1,1 @@
+"""Search engines of other libraries behind the verbs of `HammingIndex`."""

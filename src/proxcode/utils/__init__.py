@@ -1,0 +1,1 @@
+"""Helpers shared by all packages: validation, blocks of rows, HTML summaries."""

@@ -1,0 +1,95 @@
+"""Kernels are compiled or loaded before a time limit runs."""
+
+import numba
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from helpers.cut_graphs import random_weights
+from proxcode.cut import (
+    AlonNaorGuess,
+    Annealing,
+    Restarts,
+    SemidefiniteBound,
+    SuitableBound,
+    annealing,
+    mixing,
+    reduction,
+    signed_cut,
+    walks,
+)
+from proxcode.cut import graph as graph_module
+from proxcode.cut import search as search_module
+
+
+def test_compiling_does_not_count(rng, monkeypatch):
+    warmed = []
+    monkeypatch.setattr("proxcode.cut.search.warm_up", lambda *key: warmed.append(key))
+    signed_cut(random_weights(rng, 30).astype(np.float32), time_limit=0.01)
+    signed_cut(random_weights(rng, 30))
+    assert warmed == [(np.float32, True)]
+
+
+def note_kernels(monkeypatch):
+    """Return a set that each call of a kernel joins, by its name and the types it is compiled for."""
+    called = set()
+
+    def noting(name, kernel):
+        def note(*arguments):
+            called.add((name, *map(numba.typeof, arguments)))
+            return kernel(*arguments)
+
+        return note
+
+    for module in (annealing, graph_module, mixing, reduction, walks):
+        for name, kernel in list(vars(module).items()):
+            if isinstance(kernel, numba.core.registry.CPUDispatcher):
+                monkeypatch.setattr(module, name, noting(name, kernel))
+    return called
+
+
+def read_only(W):
+    W.flags.writeable = False
+    return W
+
+
+def wide_indices(W):
+    W = sp.csr_array(W)
+    W.indices, W.indptr = W.indices.astype(np.int64), W.indptr.astype(np.int64)
+    return W
+
+
+@pytest.mark.parametrize(
+    "form", [np.array, np.float32, read_only, sp.csr_array, wide_indices], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("density", [0.1, 1.0])
+@pytest.mark.parametrize(
+    ("kind", "initial", "bound"),
+    [
+        (Annealing, None, None),
+        (Annealing, None, SuitableBound()),
+        (Restarts, None, SemidefiniteBound(max_iter=5)),
+        (Restarts, AlonNaorGuess(max_iter=5), None),
+    ],
+)
+def test_kernels_are_loaded_before_the_search(kind, initial, bound, density, form, rng, monkeypatch):
+    W, called, loaded = form(random_weights(rng, 100, density)), note_kernels(monkeypatch), set()
+    for warm_up in (search_module.warm_up, search_module.warm_up_mixing):
+        warm_up.cache_clear()
+
+    class Noted(kind):
+        def solve(self, *arguments):
+            loaded.update(called)
+            return super().solve(*arguments)
+
+    signed_cut(W, search=Noted(initial=initial), bound=bound, time_limit=0.1, random_state=0)
+    assert loaded
+    assert called <= loaded
+
+
+def test_the_mixing_method_is_loaded_where_needed(rng, monkeypatch):
+    called = note_kernels(monkeypatch)
+    search_module.warm_up.cache_clear()
+    signed_cut(random_weights(rng, 30), time_limit=0.1, random_state=0)
+    assert {name for name, *_ in called} >= {"anneal_dense", "descend_dense", "anneal_sparse"}
+    assert "mix_sparse" not in {name for name, *_ in called}

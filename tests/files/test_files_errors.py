@@ -1,0 +1,267 @@
+"""What is wrong with a file is said in one sentence."""
+
+import struct
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save_file
+
+from helpers.table_files import arrow_columns, ipc
+from proxcode.files import open_vectors, read_graph, read_labels, read_pairs
+
+
+def npy(array, **options):
+    return lambda path: np.save(path, array, **options)
+
+
+def npz(**named):
+    return lambda path: np.savez(path, **named)
+
+
+def parquet(**columns):
+    return lambda path: pq.write_table(pa.table(columns), path)
+
+
+def twins(path):
+    pq.write_table(pa.Table.from_arrays([pa.array([1, 2]), pa.array([3, 4])], names=["a", "a"]), path)
+
+
+def cut_short(write, keep=0.5):
+    def make(path):
+        write(path)
+        content = path.read_bytes()
+        path.write_bytes(content[: int(keep * len(content))])
+
+    return make
+
+
+def fvecs(*dimensions):
+    def make(path):
+        path.write_bytes(b"".join(struct.pack("<i", d) + bytes(8) for d in dimensions))
+
+    return make
+
+
+def flipped_npz(path):
+    np.savez_compressed(path, X=np.random.default_rng(0).random((500, 5)))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+
+
+def brain_floats(path):
+    header = b'{"X":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}'
+    path.write_bytes(struct.pack("<Q", len(header)) + header + bytes(8))
+
+
+def one_h5(**datasets):
+    def make(path):
+        with h5py.File(path, "w") as file:
+            for name, data in datasets.items():
+                file[name] = data
+
+    return make
+
+
+X = np.arange(12.0).reshape(4, 3)
+BAD_VECTORS = [
+    ("gone.npy", None, {}, "there is no file"),
+    ("folder.npy", lambda path: path.mkdir(), {}, "is a folder: name a file in it"),
+    ("x.xyz", "1", {}, r"suffix '.xyz': use one of .npy, .npz"),
+    ("x", "1", {}, "suffix '': use one of"),
+    ("x.npy", b"", {}, "is empty: write it again"),
+    ("x.csv", b"", {}, "is empty"),
+    ("x.csv", "\n\n", {}, "is empty"),
+    ("x.csv", "a,b\n", {}, "empty table, a row of names and no more"),
+    ("x.npy", npy(np.zeros((0, 3))), {}, r"empty table of shape \(0, 3\)"),
+    ("x.npy", npy(np.zeros((3, 0))), {}, r"empty table of shape \(3, 0\)"),
+    ("x.npy", npy(np.zeros(3)), {}, r"has shape \(3,\): vectors are the rows of a matrix"),
+    ("x.npy", npy(np.zeros((2, 3, 4))), {}, r"has shape \(2, 3, 4\)"),
+    ("x.npy", npy(np.array([["a", "b"]])), {}, "holds <U1 values: vectors are real numbers"),
+    ("x.npy", npy(X + 1j), {}, "holds complex128 values"),
+    ("x.npy", npy(np.array([[1, None]]), allow_pickle=True), {}, "Python objects, which are not loaded for safety"),
+    ("x.npy", cut_short(npy(X), 0.9), {}, "cut short or no npy file"),
+    ("x.npy", cut_short(npy(X), 0.2), {}, "cut short or no npy file"),
+    ("x.npy", "hello world", {}, "is no npy file: write it with np.save"),
+    ("x.npy", npy(X), {"key": "a"}, "takes no key, got 'a'"),
+    ("x.npy", npy(X), {"columns": [3]}, "has no column 3: it has 0 to 2"),
+    ("x.npy", npy(X), {"drop": ["label"]}, "has no column 'label': it has 0 to 2"),
+    ("x.npy", npy(X), {"drop": [0, 1, 2]}, "no column is left of 3"),
+    ("x.npz", npz(a=X, b=X), {}, r"several arrays: name one of a \(4, 3\), b \(4, 3\)"),
+    ("x.npz", npz(a=X), {"key": "c"}, r"no array 'c': it has a \(4, 3\)"),
+    ("x.npz", npz(a=X[0]), {}, r"x.npz:a has shape \(3,\)"),
+    ("x.npz", npz(), {}, "holds no array"),
+    ("x.npz", npz(a=np.array([[None]])), {}, "holds object values"),
+    ("x.npz", cut_short(npz(a=X)), {}, "cut short or no npz file"),
+    ("x.npz", flipped_npz, {}, "cut short or no npz file"),
+    ("x.fvecs", fvecs(2, 2, 3), {}, "row 2 has dimension 3, the first has 2"),
+    ("x.fvecs", fvecs(2, 3, 2), {}, "row 1 has dimension 3, the first has 2"),
+    ("x.fvecs", fvecs(-2), {}, "starts with dimension -2"),
+    ("x.fvecs", fvecs(0), {}, "starts with dimension 0"),
+    ("x.fvecs", cut_short(fvecs(2, 2, 2), 0.8), {}, "cut short: 4 bytes follow 2 rows of dimension 2"),
+    ("x.bvecs", b"\x01", {}, "starts with dimension"),
+    ("x.safetensors", cut_short(lambda path: save_file({"X": X}, path)), {}, "cut short or no safetensors file"),
+    ("x.safetensors", lambda path: save_file({"X": X, "Z": X}, path), {}, "several arrays: name one of X"),
+    ("x.safetensors", brain_floats, {}, "x.safetensors:X holds .V2 values: vectors are real numbers"),
+    ("x.fvecs", fvecs(2**31 - 1), {}, "starts with dimension 2147483647"),
+    ("x.csv", "1,2\n3\n", {}, "line 2 has 1 cells, the first row has 2"),
+    ("x.csv", "a,b\n1,2\n\n1,2,3\n", {}, "line 4 has 3 cells"),
+    ("x.csv", "a,b\n1,2\n3,4,5\n", {"columns": ["a"]}, "line 3 has 3 cells"),
+    ("x.csv", "a,b\n1,2\n3,x4\n", {}, "line 3, column 'b' holds 'x4', not a number"),
+    ("x.csv", "1,2\n3,\n", {}, "line 2, column 1 holds '', not a number: drop the column, or write nan"),
+    ("x.csv", "1\n\n2\n", {}, "line 2, column 0 holds '', not a number"),
+    ("x.csv", "1,2\n1_0,2\n", {}, "line 2, column 0 holds '1_0'"),
+    ("x.csv", "a,b\n1,2\n", {"columns": ["c"]}, "no column 'c': it has a, b"),
+    ("x.csv", "a,a\n1,2\n", {"columns": ["a"]}, "2 columns 'a': give the number"),
+    ("x.csv", 'a,b\n1,"2\n3,4\n', {}, "a quote opened in line 2 is never closed"),
+    ("x.csv", b"a,b\n1,\xff\n", {}, "no UTF-8 text"),
+    ("x.parquet", cut_short(parquet(a=[1.0, 2])), {}, "cut short or no Parquet file"),
+    ("x.parquet", "hello world", {}, "cut short or no Parquet file"),
+    ("x.arrow", "hello world", {}, "cut short or no Arrow file"),
+    ("x.arrow", cut_short(lambda path: ipc(path, arrow_columns(X)), 0.8), {}, "cut short or no Arrow file"),
+    ("x.parquet", parquet(a=["x"]), {}, r"no column of numbers among a \(string\)"),
+    ("x.parquet", parquet(a=["x"], b=[1]), {"columns": ["a"]}, "column 'a' holds string, not numbers: drop it"),
+    ("x.parquet", parquet(a=[1]), {"columns": ["z"]}, "no column 'z': it has a"),
+    ("x.parquet", parquet(a=[1, None]), {}, "row 1 of column 'a' is missing"),
+    ("x.parquet", parquet(a=[[1.0], None]), {}, "row 1 of column 'a' is missing: leave the row out"),
+    ("x.parquet", parquet(a=[[1.0, 2], [3.0]]), {}, "row 1 of column 'a' has 1 values, the first row 2"),
+    ("x.parquet", parquet(a=[[1], [None]]), {}, "row 1 of column 'a' is missing: fill it"),
+    ("x.parquet", parquet(a=pa.array([[]], pa.list_(pa.float32()))), {}, "the list in row 0 of column 'a' is empty"),
+    ("x.parquet", parquet(a=[[1.0]], b=[[1.0]]), {}, "columns of lists stand alone, got a, b"),
+    ("x.parquet", parquet(a=pa.array([], pa.float32())), {}, "is an empty table"),
+    ("x.h5", cut_short(one_h5(a=X)), {}, "cut short or no HDF5 file"),
+    ("x.h5", one_h5(a=X, b=X), {}, "several arrays: name one of a"),
+    ("x.h5", one_h5(), {}, "holds no array"),
+    ("x.h5", one_h5(a=X[0]), {}, r"x.h5:a has shape \(3,\)"),
+]
+
+
+def make(folder, name, content):
+    path = folder / name
+    if isinstance(content, str):
+        path.write_text(content)
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    elif content is not None:
+        content(path)
+    return path
+
+
+@pytest.mark.parametrize(("name", "content", "options", "sentence"), BAD_VECTORS)
+def test_bad_vectors(tmp_path, name, content, options, sentence):
+    path = make(tmp_path, name, content)
+    with pytest.raises((ValueError, FileNotFoundError), match=sentence) as caught:
+        list(open_vectors(path, **options).blocks(3))
+    assert type(caught.value) in (ValueError, FileNotFoundError)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+BAD_LABELS = [
+    ("gone.npy:a", None, r"there is no file .*gone.npy: check"),
+    ("y.doc:a", "a", "suffix '.doc'"),
+    ("y.safetensors", brain_floats, "values that NumPy has no type for"),
+    ("y.doc", "a", "suffix '.doc': use one of .npy"),
+    ("y.npy", npy(X), "row 0, column 2 holds 2.0: labels are one column, or a matrix of 0 and 1"),
+    ("y.npy", npy(np.zeros((1, 1, 1))), r"shape \(1, 1, 1\)"),
+    ("y.npy", npy(np.zeros(2, complex)), "holds complex128 values"),
+    ("y.npy", npy(np.zeros(0)), "holds no labels"),
+    ("y.npy", npy(np.array(["a", None]), allow_pickle=True), "Python objects"),
+    ("y.npy:3", npy(X), "no column '3': it has 0 to 2"),
+    ("y.npy:a", npy(X[0]), r"shape \(3,\) and no columns"),
+    ("y.npz", npz(a=X[0], b=X[0]), r"several arrays: name one of a \(3,\)"),
+    ("y.npz:q", npz(a=X[0]), "no array 'q'"),
+    ("y.npz", npz(a=np.array([None])), "Python objects"),
+    ("y.csv", "x,label\n1,cat\n", r"y.csv:COLUMN, of x, label"),
+    ("y.csv:z", "x,label\n1,cat\n", "no column 'z': it has x, label"),
+    ("y.csv:x", "x,label\n", "empty table"),
+    ("y.csv:x", "x,label\n1,a\n2\n", "line 3 has 1 cells"),
+    ("y.txt", "\n", "holds no labels"),
+    ("y.txt:a", "b\n", "no column 'a'"),
+    ("y.parquet", parquet(a=[1], b=["x"]), "y.parquet:COLUMN, of a, b"),
+    ("y.parquet:q", parquet(a=[1]), "no column 'q': it has a"),
+    ("y.parquet:1", twins, "2 columns 'a': rename them"),
+]
+
+
+@pytest.mark.parametrize(("source", "content", "sentence"), BAD_LABELS)
+def test_bad_labels(tmp_path, source, content, sentence):
+    make(tmp_path, source.partition(":")[0], content)
+    with pytest.raises((ValueError, FileNotFoundError), match=sentence):
+        read_labels(tmp_path / source)
+
+
+BAD_PAIRS = [
+    ("p.csv", "0,1,1\n0,2,0\n", "line 2 has the sign '0': write .1 or near, -1 or far"),
+    ("p.csv", "i,j,s\n0,1,nearby\n", "line 2 has the sign 'nearby'"),
+    ("p.csv", "0,1,1\n0,-2,1\n", "line 2 holds '-2': the first two columns are row numbers"),
+    ("p.csv", "0,1,1\n0,1.5,1\n", "line 2 holds '1.5'"),
+    ("p.csv", "0,1,1\n0,99999999999999999999,1\n", "line 2 holds '99999999999999999999'"),
+    ("p.csv", "0\n1\n", "has 1 columns: pairs have i, j and a sign"),
+    ("p.csv", "i,j,s\n", "holds no pairs"),
+    ("p.npy", npy(np.array([[0, 1, 1], [0, 1, 0]])), "row 1 has the sign 0"),
+    ("p.npy", npy(np.array([[0, 1, 1], [0, -1, 1]])), "row 1 holds -1"),
+    ("p.npy", npy(np.array([[0, np.nan]])), "row 0 holds nan"),
+    ("p.npy", npy(np.zeros((2, 4))), "has 4 columns"),
+    ("p.npy", npy(np.zeros(3)), r"shape \(3,\)"),
+    ("p.parquet", "x", "use one of .csv, .tsv, .npy"),
+    ("p.csv", None, "there is no file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "sentence"), BAD_PAIRS)
+def test_bad_pairs(tmp_path, name, content, sentence):
+    path = make(tmp_path, name, content)
+    with pytest.raises((ValueError, FileNotFoundError), match=sentence):
+        read_pairs(path)
+
+
+MARKET = "%%MatrixMarket matrix"
+BAD_GRAPHS = [
+    ("g.csv", "a,b,1\nb,c,nan\n", r"edge \(b, c\) has the weight nan"),
+    ("g.csv", "a,b,1\nb,c,inf\n", r"edge \(b, c\) has the weight inf"),
+    ("g.csv", "0,1,1\n1,2,x\n", "line 2 has the weight 'x': give a number"),
+    ("g.csv", "0,1,1\n1,2\n", "line 2 has 2 cells"),
+    ("g.txt", "0 1 1\n1 2\n", "line 2 has 2 cells"),
+    ("g.txt", "0 1 1 5\n", "line 1 has 4 cells"),
+    ("g.csv", "0,1,1\n1,0,2\n", r"edge \(0, 1\) has the weight 1, but 2 the other way"),
+    ("g.csv", "0,0,1\n", "no edge between two different points"),
+    ("g.csv", "a,b,c\n", "empty table: list at least one edge"),
+    ("g.csv", "a,,1\n", "line 1 names no point"),
+    ("g.txt", "# nothing\n", "empty table"),
+    ("g.gset", "3 5\n1 2 1\n1 3 1\n", "announces 5 entries and has 2"),
+    ("g.gset", "3 0\n", "no edge between two different points"),
+    ("g.txt", "# no edges\n3 0\n\n", "no edge between two different points"),
+    ("g.gset", "3 0\n1 2 1\n", "announces 0 entries and has 1"),
+    ("g.gset", "3 2\n1 2 1\n1 4 1\n", "line 3 names point '4': the points here are 1 to 3"),
+    ("g.npy", npy(np.zeros((2, 3))), r"shape \(2, 3\): the weights of n points are an n x n matrix"),
+    ("g.npy", npy(np.eye(2) + 1j), "holds complex128 values"),
+    ("g.npy", npy(np.array([[0, 1], [2, 0]])), "has the weight 1, but 2 the other way"),
+    ("g.npy", npy(np.array([[0, np.nan], [np.nan, 0]])), r"edge \(0, 1\) has the weight nan"),
+    ("g.npz", npz(a=X), "no scipy.sparse npz file"),
+    ("g.npz", cut_short(npz(a=X)), "cut short or no scipy.sparse npz file"),
+    ("g.mtx", "hello\n", "no Matrix Market file"),
+    ("g.mtx", f"{MARKET} coordinate real symmetric\n3 3 2\n2 1 1\n", "announces 2 entries and has 1"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 2 1\n2 1 1\n", r"shape \(3, 2\)"),
+    ("g.mtx", f"{MARKET} coordinate real symmetric\n2 2 1\n2 1 3".encode() + b"\xf1", "no UTF-8 text"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 3\n", "no line of 3 sizes"),
+    ("g.mtx", f"{MARKET} coordinate real general\n", "no line of 3 sizes"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 3 0\n", "no edge between two different points"),
+    ("g.mtx", f"{MARKET} coordinate complex general\n1 1 1\n1 1 1 1\n", "holds a complex general matrix"),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 3 1\n2 4 1\n", "line 3 names point '4'"),
+    ("g.mtx", f"{MARKET} array real general\n2 2\n1\n2\n", "announces 4 entries and has 2"),
+    ("g.mtx", f"{MARKET} array real symmetric\n2 2\n1\n2\nx\n", "line 5 holds 'x': give one number"),
+    ("g.xyz", "1 2\n", "use one of .csv, .tsv, .txt, .edges, .gset, none, .mtx"),
+    ("g.csv", None, "there is no file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "sentence"), BAD_GRAPHS)
+def test_bad_graphs(tmp_path, name, content, sentence):
+    path = make(tmp_path, name, content)
+    with pytest.raises((ValueError, FileNotFoundError), match=sentence):
+        read_graph(path)

@@ -1,0 +1,137 @@
+"""Labels and pairs of points from files."""
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
+import pytest
+from safetensors.numpy import save_file
+
+from helpers.table_files import ipc, texmex
+from proxcode.files import read_labels, read_pairs, write_table
+from proxcode.proximity import class_numbers
+
+
+@pytest.mark.parametrize("y", [np.arange(6) % 3, np.array([0.5, np.nan, 1, 1]), np.array(["a", "b", "a"])])
+def test_labels_of_every_format(tmp_path, y):
+    X = np.zeros((len(y), 2))
+    np.save(tmp_path / "y.npy", y)
+    np.savez(tmp_path / "y.npz", X=X, y=y)
+    pq.write_table(pa.table({"y": y.tolist()}), tmp_path / "y.parquet")
+    ipc(tmp_path / "y.arrow", pa.table({"X": X[:, 0], "y": pa.array(y.tolist())}))
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file["X"] = X
+        file["y"] = y.tolist()
+    sources = ["y.npy", "y.npz", "y.npz:y", "y.parquet", "y.parquet:y", "y.arrow:y", "y.h5", "y.h5:y"]
+    if y.dtype.kind != "U":
+        save_file({"X": X, "y": y}, tmp_path / "y.safetensors")
+        sources.append("y.safetensors")
+    (tmp_path / "y.txt").write_text("\n".join(map(str, y)))
+    write_table(tmp_path / "y.csv", {"x": X[:, 0], "y": y})
+    for source in [*sources, "y.txt", "y.csv:y"]:
+        labels = read_labels(tmp_path / source)
+        np.testing.assert_array_equal(labels, y, err_msg=source)
+        assert labels.dtype.kind == y.dtype.kind
+
+
+def test_missing_labels(tmp_path):
+    (tmp_path / "n.txt").write_text("3\n\n4\n\n")
+    np.testing.assert_array_equal(read_labels(tmp_path / "n.txt"), [3, np.nan, 4])
+    (tmp_path / "n.csv").write_text("label\ncat\n\ndog\n\n")
+    assert read_labels(tmp_path / "n.csv").tolist() == ["cat", None, "dog"]
+    pq.write_table(pa.table({"s": ["a", None, "b"], "n": [1, None, 2]}), tmp_path / "n.parquet")
+    assert class_numbers(read_labels(tmp_path / "n.parquet:s")).tolist() == [0, -1, 1]
+    assert class_numbers(read_labels(tmp_path / "n.parquet:n")).tolist() == [0, -1, 1]
+
+
+def test_numbers_too_long_for_a_float_stay_apart(tmp_path):
+    names = [str(2**63 + k) for k in range(3)]
+    (tmp_path / "long.txt").write_text("\n".join(names))
+    assert read_labels(tmp_path / "long.txt").tolist() == names
+
+
+def test_long_whole_numbers_of_arrow_stay_apart(tmp_path):
+    long = [2**60, 2**60 + 1, 1]
+    columns = {
+        "unsigned": pa.array([2**63, 2**63 + 1, 1], pa.uint64()),
+        "signed": pa.array([-(2**60), *long[1:]]),
+        "whole": long,
+        "missing": [*long[:2], None],
+        "float": [1e300, None, 2.0],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "long.parquet")
+    found = {name: read_labels(f"{tmp_path}/long.parquet:{name}") for name in columns}
+    assert found["unsigned"].tolist() == [2**63, 2**63 + 1, 1]
+    assert found["signed"].tolist() == [-(2**60), 2**60 + 1, 1]
+    assert found["whole"].tolist() == long
+    assert found["missing"].tolist() == [*long[:2], None]
+    assert class_numbers(found["missing"]).tolist() == [0, 1, -1]
+    np.testing.assert_array_equal(found["float"], [1e300, np.nan, 2])
+
+
+def test_labels_of_hdf5_by_their_path_from_the_root(tmp_path):
+    with h5py.File(tmp_path / "y.h5", "w") as file:
+        file["deep/y"], file["z"] = [3, 4], [5, 6]
+    for key in ("deep/y", "/deep/y"):
+        assert read_labels(f"{tmp_path}/y.h5:{key}").tolist() == [3, 4]
+
+
+def test_indicator_matrices(tmp_path):
+    Y = np.array([[0, 1, 1], [1, 0, 0], [0, 0, 0]])
+    np.save(tmp_path / "Y.npy", Y)
+    write_table(tmp_path / "Y.csv", {"tag": Y})
+    write_table(tmp_path / "Y.parquet", {"tags": Y})
+    pq.write_table(pa.table({f"t{k}": Y[:, k] == 1 for k in range(3)}), tmp_path / "bool.parquet")
+    texmex(tmp_path / "Y.ivecs", Y.astype(np.int32))
+    for name in ("Y.npy", "Y.csv", "Y.parquet", "bool.parquet", "Y.ivecs"):
+        np.testing.assert_array_equal(read_labels(tmp_path / name), Y, err_msg=name)
+    np.testing.assert_array_equal(read_labels(tmp_path / "Y.npy:1"), Y[:, 1])
+
+
+def test_a_matrix_of_one_column_is_labels(tmp_path):
+    y = np.arange(4, dtype=np.int32)
+    texmex(tmp_path / "y.ivecs", y[:, None])
+    np.save(tmp_path / "y.npy", y[:, None])
+    np.testing.assert_array_equal(read_labels(tmp_path / "y.ivecs"), y)
+    np.testing.assert_array_equal(read_labels(tmp_path / "y.npy"), y)
+
+
+def test_dictionary_columns_are_labels(tmp_path):
+    pq.write_table(pa.table({"c": pa.array(["x", "y", "x"]).dictionary_encode()}), tmp_path / "d.parquet")
+    assert read_labels(tmp_path / "d.parquet").tolist() == ["x", "y", "x"]
+
+
+def test_a_colon_may_be_part_of_a_name(tmp_path):
+    np.save(tmp_path / "a:b.npy", [1, 2])
+    assert read_labels(tmp_path / "a:b.npy").tolist() == [1, 2]
+    write_table(tmp_path / "a:b.csv", {"x": [0, 0], "c:d": [3, 4]})
+    assert read_labels(tmp_path / "a:b.csv:c:d").tolist() == [3, 4]
+
+
+# Pairs
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.csv", "0,1,1\n2,3,-1\n"),
+        ("p.csv", "i,j,sign\n0,1,near\n2,3,far\n"),
+        ("p.csv", "0,1,near\n2,3,far\n"),
+        ("p.tsv", "a\tb\tc\n0\t1\t+1\n2\t3\t-1.0\n"),
+    ],
+)
+def test_pairs(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    pairs = read_pairs(tmp_path / name)
+    assert pairs.dtype == np.int64
+    assert pairs.tolist() == [[0, 1, 1], [2, 3, -1]]
+
+
+def test_two_columns_are_near_pairs(tmp_path):
+    (tmp_path / "p.csv").write_text("0,1\n2,3\n")
+    np.save(tmp_path / "p.npy", np.array([[0.0, 1], [2, 3]]))
+    for name in ("p.csv", "p.npy"):
+        assert read_pairs(tmp_path / name).tolist() == [[0, 1, 1], [2, 3, 1]]
+    np.save(tmp_path / "p.npy", [[0, 1, 1], [2, 3, -1]])
+    assert read_pairs(tmp_path / "p.npy").tolist() == [[0, 1, 1], [2, 3, -1]]

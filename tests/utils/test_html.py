@@ -1,0 +1,132 @@
+"""What notebooks show of a model."""
+
+import copy
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.utils import estimator_html_repr
+
+from proxcode import GivenPairs, ProximityPreservingCode, SameLabel, SharedLabel, WithinRadius
+from proxcode.proximity import Proximity
+from proxcode.utils.html import MARGIN, describe, loss_svg, summary_html
+
+VOID = {"meta", "br", "input", "link", "img"}
+
+
+class Outline(HTMLParser):
+    """Collects text, and checks that tags close in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.text = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(html):
+    outline = Outline()
+    outline.feed(html)
+    outline.close()
+    assert outline.open == []
+    return " ".join(outline.text)
+
+
+def card(html):
+    return html.split("<style", maxsplit=1)[0]
+
+
+@pytest.fixture(scope="module")
+def model(train):
+    return ProximityPreservingCode(n_bits=12, random_state=0).fit(*train)
+
+
+def test_the_card_says_what_was_learned(model):
+    html = summary_html(model)
+    text = read(card(html))
+    for part in (
+        f"12 bits, near up to Hamming distance {model.radius_}",
+        "500 points x 64 features",
+        "the same label",
+        "KernelHash()",
+        f"{model.history_[-1].loss:.2%} of pairs misplaced",
+        f"{sum(record.seconds for record in model.history_):.2f} for all bits",
+    ):
+        assert part in text
+    assert "currentColor" in card(html)
+    assert "#" not in card(html)  # no colour of its own
+    assert "n_bits" in html  # scikit-learn's parameters follow
+
+
+def test_seconds_that_are_not_known_are_not_shown(model):
+    loaded = copy.deepcopy(model)
+    loaded.history_ = [record._replace(seconds=float("nan")) for record in model.history_]
+    assert "seconds" not in read(card(summary_html(loaded)))
+
+
+def test_values_are_escaped(model, train):
+    class Odd(Proximity):
+        def __repr__(self, **kwargs):
+            return "<script>alert('1 & 2')</script>"
+
+        def relate(self, X, y=None):
+            return SameLabel().relate(X, y)
+
+    odd = ProximityPreservingCode(n_bits=2, proximity=Odd()).fit(*train)
+    html = card(summary_html(odd))
+    assert "<script>" not in html
+    assert "&lt;script&gt;" in html
+    read(html)
+
+
+@pytest.mark.parametrize(
+    ("proximity", "words"),
+    [
+        (SameLabel(), "the same label"),
+        (SharedLabel(), "at least one label in common"),
+        (WithinRadius(radius=2.5, metric="cosine").fit(np.eye(2)), "cosine distance of at most 2.5"),
+        (GivenPairs([(0, 1, 1)], others="far"), "listed as near; pairs not listed are far"),
+    ],
+)
+def test_what_near_means_in_words(proximity, words):
+    assert describe(proximity) == words
+
+
+@pytest.mark.parametrize("losses", [[0.1], [0.0, 0.0], [0.1, 0.02, 0.05], list(np.linspace(0.2, 0, 1024))])
+def test_the_line_stays_in_its_box(losses):
+    svg = ET.fromstring(loss_svg(losses)).find("svg")
+    _, _, width, height = map(float, svg.get("viewBox").split())
+    points = np.array([point.split(",") for point in svg.find("polyline").get("points").split()], float)
+    assert len(points) == max(2, len(losses))
+    assert (points >= 0).all()
+    assert (points <= (width, height)).all()
+    heights = (height - MARGIN - points[: len(losses), 1]) / (height - 2 * MARGIN)
+    np.testing.assert_allclose(heights, np.array(losses) / (max(losses) or 1), atol=0.01)
+    assert f"{losses[-1]:.2%} at bit {len(losses)}" in svg.get("aria-label")
+
+
+def test_fitted_models_show_the_card_and_others_the_diagram(model):
+    unfitted = ProximityPreservingCode(n_bits=2)
+    assert "near means" not in unfitted._repr_html_()
+    assert "near means" not in unfitted._repr_mimebundle_()["text/html"]
+    assert unfitted._repr_html_().startswith(estimator_html_repr(unfitted)[:500])
+    assert "near means" in model._repr_html_()
+    bundle = model._repr_mimebundle_()
+    assert "near means" in bundle["text/html"]
+    assert bundle["text/plain"] == repr(model)
+
+
+def test_the_setting_of_scikit_learn_is_kept(model):
+    with config_context(display="text"):
+        assert "text/html" not in model._repr_mimebundle_()
+        assert not hasattr(model, "_repr_html_")
