@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from proxcode.bits import BitRecord
 from proxcode.metrics import Counts, PrecisionRecall, area_under_curve, precision_recall
-from proxcode.storage.files import replacing
+from proxcode.storage.atomic import atomic_write
 
 if TYPE_CHECKING:
     from proxcode.evaluation import Evaluation
@@ -132,7 +132,7 @@ def save_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150) -> No
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise ValueError(f"{os.fspath(path)!r} has no suffix of a figure: end it in .{', .'.join(FORMATS)}.")
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         figure.savefig(partial, format=suffix, dpi=dpi)
 
 

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from proxcode import HammingIndex, ProximityPreservingCode
 from proxcode.cli import main
-from proxcode.storage.files import replacing
+from proxcode.storage.atomic import atomic_write
 
 N_BITS = 12
 
@@ -262,17 +262,17 @@ def test_the_checkpoint_of_another_fit_is_named(folder, train, tmp_path):
 
 @pytest.mark.parametrize("name", ["m.proxcode", "m.proxcode.storage.checkpoint"])
 def test_a_file_that_another_process_writes_is_named(name, folder, tmp_path):
-    with replacing(tmp_path / name) as partial:
+    with atomic_write(tmp_path / name) as partial:
         sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
         assert sentence == f"{tmp_path / name} is being written by another process: wait for it."
         partial.write_text("")
 
 
 def test_codes_that_another_process_writes_are_named(folder, tmp_path):
-    from proxcode.storage.files import resuming
+    from proxcode.storage.atomic import resumable_write
 
     command = ("encode", folder / "m.proxcode", folder / "X.npy", "-o", tmp_path / "codes.npy")
-    with pytest.raises(KeyboardInterrupt), resuming(tmp_path / "codes.npy", "another"):
+    with pytest.raises(KeyboardInterrupt), resumable_write(tmp_path / "codes.npy", "another"):
         assert refuse(*command) == f"{tmp_path / 'codes.npy'} is being written by another process: wait for it."
         raise KeyboardInterrupt
     assert CliRunner().invoke(main, [str(word) for word in command]).exit_code == 0
@@ -302,7 +302,7 @@ def test_what_the_system_refuses_is_said_with_a_remedy(error, said, folder, tmp_
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("proxcode.storage.files.os.open", fail)
+    monkeypatch.setattr("proxcode.storage.container.os.open", fail)
     assert said in refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
 
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from proxcode import HammingIndex, ProximityPreservingCode
 from proxcode.cli import main
 from proxcode.cli.encoding import BLOCK, HEADER
-from proxcode.storage.files import read_file
+from proxcode.storage.container import read_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash
-from proxcode.storage.files import FORMAT
+from proxcode.storage.container import FORMAT
 
 FOLDER = Path(__file__).parent
 

@@ -23,7 +23,7 @@ from proxcode import (
 )
 from proxcode.bits import BitLoop
 from proxcode.learning import Learning
-from proxcode.storage.files import read_file, write_file
+from proxcode.storage.container import read_file, write_file
 from proxcode.storage.state import fingerprint
 
 N_BITS = 9
@@ -192,7 +192,7 @@ def test_an_interrupt_while_the_checkpoint_is_written_leaves_the_one_before(poin
 
     new_model(n_bits=3).fit(*points, checkpoint=checkpoint)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("proxcode.storage.files.os.fsync", interrupt)
+        patch.setattr("proxcode.storage.container.os.fsync", interrupt)
         new_model().fit(*points, checkpoint=checkpoint)
     assert n_bits_in(checkpoint) == 3
     assert [path.name for path in checkpoint.parent.iterdir()] == [checkpoint.name]

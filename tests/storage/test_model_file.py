@@ -41,7 +41,7 @@ from proxcode import (
 )
 from proxcode.cut import ProjectionGuess
 from proxcode.storage.components import PartsReader, PartsWriter
-from proxcode.storage.files import read_file, write_file
+from proxcode.storage.container import read_file, write_file
 from proxcode.threshold import Threshold
 
 PUBLIC = ("n_bits_", "alpha_", "radius_", "n_features_in_")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from proxcode.code import ProximityPreservingCode
 from proxcode.files import Vectors
-from proxcode.storage.files import resuming
+from proxcode.storage.atomic import resumable_write
 
 BLOCK = 8192
 HEADER = 128  # bytes of a .npy header: enough for any shape
@@ -64,7 +64,7 @@ def encode_file(
     if not 1 <= n_bits <= model.n_bits_:
         raise ValueError(f"n_bits={n_bits}: give 1 to {model.n_bits_}, the bits of the model.")
     n_bytes = -(-n_bits // 8)
-    with resuming(output, f"{identity} {n_bits}") as file:
+    with resumable_write(output, f"{identity} {n_bits}") as file:
         first_row = n_rows = _rows_done(file, n_bytes)
         progress(first_row)
         for block in vectors.blocks(BLOCK, start=first_row):

@@ -18,7 +18,7 @@ from proxcode.files._arrays import KEYED
 from proxcode.hashing import HashFunction, KernelHash, LinearHash, SVMHash
 from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, WithinRadius, default_proximity
 from proxcode.search import ByDistance, ByMargins, HammingIndex, Rescoring
-from proxcode.storage.files import kind_of, read_file
+from proxcode.storage.container import kind_of, read_file
 
 Facts = dict[str, Any]
 NEAR = -1  # in place of a radius: the one that the model learned

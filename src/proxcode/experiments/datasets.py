@@ -23,7 +23,7 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.storage.files import replacing
+from proxcode.storage.atomic import atomic_write
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -162,7 +162,7 @@ def _read(path: Path) -> Arrays:
 
 
 def _write(path: Path, arrays: Arrays) -> None:
-    with replacing(path) as partial_file, partial_file.open("wb") as file:
+    with atomic_write(path) as partial_file, partial_file.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
 
 

@@ -39,7 +39,7 @@ from proxcode.hamming import GrowingCode
 from proxcode.pairs.relations import Relation
 from proxcode.plots import COLOURS, save_figure
 from proxcode.proximity import SameLabel, WithinRadius
-from proxcode.storage.files import replacing
+from proxcode.storage.atomic import atomic_write
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
 from proxcode.weights import DifferenceWeights, GradientWeights
 
@@ -121,7 +121,7 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     output.mkdir(parents=True, exist_ok=True)
     table, figure = output / "initial_guess.csv", output / "initial_guess.png"
     losses = measure(QUICK if quick else FULL, output / CELLS / "initial-guess", verbose)
-    with replacing(table) as partial, partial.open("w", newline="") as file:
+    with atomic_write(table) as partial, partial.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(Loss._fields)
         writer.writerows(losses)

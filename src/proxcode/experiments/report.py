@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from proxcode.experiments.runner import Cell, left_out
-from proxcode.storage.files import replacing
+from proxcode.storage.atomic import atomic_write
 
 
 def mean_and_spread(areas: list[float]) -> tuple[float, float]:
@@ -37,5 +37,5 @@ def reasons(cells: list[Cell], output: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text, whole or not at all."""
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text(text)

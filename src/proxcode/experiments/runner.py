@@ -29,7 +29,7 @@ from proxcode.metrics import (
     precision_recall,
     precision_within,
 )
-from proxcode.storage.files import replacing
+from proxcode.storage.atomic import atomic_write
 from proxcode.storage.model_file import versions
 
 PRECISION_AT = 100
@@ -104,7 +104,7 @@ def environment() -> dict[str, Any]:
 def write_json(path: Path, record: dict[str, Any], **layout: Any) -> None:
     """Write a record, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         partial.write_text(json.dumps(record, **layout))
 
 
@@ -140,7 +140,7 @@ def _split(cell: Cell, folder: Path, quick: bool) -> Split:
     split = protocol.split(cell.seed, QUICK if quick else protocol.size)
     path = cell.path(folder).with_name(f"split-seed{cell.seed}.npz")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with replacing(path) as partial, partial.open("wb") as file:
+    with atomic_write(path) as partial, partial.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **split.rows)
     return split
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from proxcode.files._arrow import import_arrow
 from proxcode.files._base import FilePath, by_suffix
 from proxcode.files._text import DELIMITERS
-from proxcode.storage.files import replacing
+from proxcode.storage.atomic import atomic_write
 
 Columns = dict[str, NDArray[Any]]
 
@@ -39,7 +39,7 @@ def write_table(path: FilePath, columns: Mapping[str, ArrayLike]) -> None:
             raise ValueError(
                 f"column {name!r} for {path} has shape {array.shape}: give {n_rows} rows, as in the first."
             )
-    with replacing(path) as partial:
+    with atomic_write(path) as partial:
         write(partial, arrays, path)
 
 

@@ -14,7 +14,7 @@ from proxcode.hamming import Codes, check_codes
 from proxcode.search.exact import ExactSearch, Stock
 from proxcode.search.rescoring import Rescoring
 from proxcode.search.results import Neighborhoods, Neighbors
-from proxcode.storage.files import Tensors, read_file, write_file
+from proxcode.storage.container import Tensors, read_file, write_file
 from proxcode.utils.validation import check_whole
 
 MAX_BITS = 1024

@@ -14,7 +14,7 @@ from typing import Any
 from proxcode.hamming import Codes
 from proxcode.learning import Progress
 from proxcode.storage.components import PartsReader, PartsWriter
-from proxcode.storage.files import Tensors, read_file, write_file
+from proxcode.storage.container import Tensors, read_file, write_file
 from proxcode.storage.model_file import History, loaded_history, stored_history, stored_parameters, versions
 from proxcode.storage.state import State, fingerprint
 

@@ -25,7 +25,7 @@ from proxcode.cut import (
 )
 from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
 from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
-from proxcode.storage.files import Tensors
+from proxcode.storage.container import Tensors
 from proxcode.storage.state import State
 from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
 from proxcode.weights import DifferenceWeights, GradientWeights

@@ -30,7 +30,7 @@ from sklearn.exceptions import NotFittedError
 from proxcode.bits import BitRecord
 from proxcode.learning import Learned
 from proxcode.storage.components import PartsReader, PartsWriter
-from proxcode.storage.files import Tensors, read_file, write_file
+from proxcode.storage.container import Tensors, read_file, write_file
 
 KIND = "model"
 SKOPS = "skops"
