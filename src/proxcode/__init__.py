@@ -1,4 +1,4 @@
-"""Short binary codes that keep your notion of near and far.
+"""Short binary codes that preserve your notion of near and far.
 
 >>> from sklearn.datasets import load_digits
 >>> from proxcode import ProximityPreservingCode
@@ -11,91 +11,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from proxcode.bits import BitRecord
-    from proxcode.code import ProximityPreservingCode
-    from proxcode.cut import (
-        Annealing,
-        BitUpdate,
-        Cut,
-        Restarts,
-        VectorUpdate,
-        frustration,
-        ising_ground_state,
-        max_cut,
-        signed_cut,
-    )
-    from proxcode.hamming import asymmetric_distances, pack, unpack
-    from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
-    from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
-    from proxcode.search import ByDistance, ByMargins, HammingIndex
-    from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
-    from proxcode.weights import DifferenceWeights, GradientWeights
+    from proxcode.code import ProximityPreservingCode as ProximityPreservingCode
+    from proxcode.cut import frustration as frustration
+    from proxcode.cut import max_cut as max_cut
+    from proxcode.cut import signed_cut as signed_cut
+    from proxcode.hamming import pack as pack
+    from proxcode.hamming import unpack as unpack
+    from proxcode.hashing import ClassifierHash as ClassifierHash
+    from proxcode.hashing import KernelHash as KernelHash
+    from proxcode.hashing import LinearHash as LinearHash
+    from proxcode.hashing import SVMHash as SVMHash
+    from proxcode.proximity import GivenPairs as GivenPairs
+    from proxcode.proximity import SameLabel as SameLabel
+    from proxcode.proximity import SharedLabel as SharedLabel
+    from proxcode.proximity import WithinRadius as WithinRadius
+    from proxcode.search import HammingIndex as HammingIndex
 
 __version__ = "0.1.0"
-__all__ = [
-    "Annealing",
-    "BitRecord",
-    "BitUpdate",
-    "ByDistance",
-    "ByMargins",
-    "CalibratedThreshold",
-    "ClassifierHash",
-    "Cut",
-    "DifferenceWeights",
-    "EqualErrorThreshold",
-    "GivenPairs",
-    "GradientWeights",
-    "HammingIndex",
-    "KernelHash",
-    "LinearHash",
-    "LogisticThreshold",
-    "ProximityPreservingCode",
-    "Restarts",
-    "SVMHash",
-    "SameLabel",
-    "SharedLabel",
-    "VectorUpdate",
-    "WithinRadius",
-    "asymmetric_distances",
-    "frustration",
-    "ising_ground_state",
-    "max_cut",
-    "pack",
-    "signed_cut",
-    "unpack",
-]
-_HOMES = {
-    "bits": {"BitRecord"},
-    "code": {"ProximityPreservingCode"},
-    "cut": {
-        "Annealing",
-        "BitUpdate",
-        "Cut",
-        "Restarts",
-        "VectorUpdate",
-        "frustration",
-        "ising_ground_state",
-        "max_cut",
-        "signed_cut",
-    },
-    "hamming": {"asymmetric_distances", "pack", "unpack"},
-    "hashing": {"ClassifierHash", "KernelHash", "LinearHash", "SVMHash"},
-    "proximity": {"GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"},
-    "search": {"ByDistance", "ByMargins", "HammingIndex"},
-    "threshold": {"CalibratedThreshold", "EqualErrorThreshold", "LogisticThreshold"},
-    "weights": {"DifferenceWeights", "GradientWeights"},
+_NAMES = {
+    "code": ("ProximityPreservingCode",),
+    "cut": ("frustration", "max_cut", "signed_cut"),
+    "hamming": ("pack", "unpack"),
+    "hashing": ("ClassifierHash", "KernelHash", "LinearHash", "SVMHash"),
+    "proximity": ("GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"),
+    "search": ("HammingIndex",),
 }
+_MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}
+__all__ = sorted(_MODULE_OF)  # noqa: PLE0605
 
 
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
         """Import a public name when it is first used: `import proxcode` alone costs next to nothing."""
-        for home, names in _HOMES.items():
-            if name in names:
-                return getattr(import_module(f"proxcode.{home}"), name)
-        raise AttributeError(f"module 'proxcode' has no attribute {name!r}")
+        if name not in _MODULE_OF:
+            raise AttributeError(f"module 'proxcode' has no attribute {name!r}")
+        return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *__all__]
+    return [*__all__, "__version__"]

@@ -5,53 +5,83 @@ Given the code so far,
 1. count near and far pairs by Hamming distance and find beta, the threshold (Step I, Eq. 10),
 2. look up the weights W of all pairs in two tables over that distance (Step II),
 3. find the bit as a cut of the signed graph W: maximise b'Wb (Eq. 11),
-4. train a hash function to carry the bit to new points,
-5. where coupled, let the hash function climb: raise b'Wb of its own bit, since that is the bit that counts,
+4. train the hash function to carry the bit to new samples,
+5. refine: raise b'Wb of the hash function's own bit, the bit that new samples get,
 6. put the hash function's own bit into the code, so that the next bit corrects its errors.
 """
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.initial import signs_of
-from proxcode.cut.result import Partition
-from proxcode.hamming import GrowingCode
-from proxcode.hashing import HashFunction
-from proxcode.pairs.relations import AnyUnits, Relation
-from proxcode.threshold import Threshold, logistic_loss, loss
-from proxcode.weights import Table, Weights
+from proxcode.hamming import Codes, GrowingCode
+from proxcode.hashing import HashedBit, HashFunction, HashTraining
+from proxcode.pairs import CodedPairs, Pairs
+from proxcode.proximity import FoundPairs
+from proxcode.threshold import Line, Threshold, logistic_loss, loss
+from proxcode.utils.rows import ALL, Index, Rows
+from proxcode.utils.validation import check_integer
+from proxcode.weights import Weights
 
-FULL_BITS, LEAST_POINTS = 12, 2500  # bits for which all points are drawn, points drawn for any later one
-MAX_CUTS, CUTS = 8, 64  # cuts tried: so many for each of the first bits, then CUTS / k for bit k
+MAX_BITS = 1024
+# Streams of random numbers beside those of bits k = 0..MAX_BITS - 1: the hash function's, and the pool's.
+HASH_STREAM, POOL_STREAM = MAX_BITS, MAX_BITS + 1
+# Default of `max_samples` where bits are refined; more samples improve nothing on new ones.
+DEFAULT_MAX_SAMPLES = 10_000
 
 
 @runtime_checkable
 class CutSearch(Protocol):
-    """What finds a cut; see `proxcode.cut.Restarts`."""
+    """A search for cuts, such as `proxcode.cut.Restarts`."""
 
     def solve(self, graph: SignedGraph, rng: np.random.Generator) -> Cut:
         """Return a partition with large b'Wb."""
 
 
+@dataclass(frozen=True)
+class Rules:
+    """Components that determine how a bit is learned.
+
+    Attributes
+    ----------
+    threshold : Threshold
+        Step I.
+    weights : Weights
+        Step II.
+    cut : CutSearch
+        Search for a cut of the signed graph.
+    error_correction : bool
+        Whether the hash function's bit, not the cut, enters the code.
+    """
+
+    threshold: Threshold
+    weights: Weights
+    cut: CutSearch
+    error_correction: bool = True
+
+
 class BitRecord(NamedTuple):
-    """What happened at one bit; the code's figures are those with this bit in it.
+    """What happened at one bit; the figures are those of the code with this bit.
 
     Attributes
     ----------
     alpha : float
         Threshold of the code, in the paper's doubled Hamming distance.
     loss : float
-        Share of pairs on the wrong side of the best threshold (Eq. 4).
+        Share of misplaced pairs: those on the wrong side of the best threshold (Eq. 4).
     logistic_loss : float
         Its relaxation at alpha (Eq. 8), a mean over pairs.
     flips, sweeps : int
-        What the cut took.
+        Number of flips and of sweeps that the search for the cut took.
     hash_accuracy : float
-        Share of points whose bit the hash function kept.
+        Share of samples for which the hash function's bit equals that of the cut.
     seconds : float
     """
 
@@ -65,136 +95,187 @@ class BitRecord(NamedTuple):
 
     @property
     def radius(self) -> int:
-        """Hamming distance up to which two codes of so many bits count as near: floor(alpha / 2), at least 0."""
+        """Hamming distance up to which two codes of this length count as near: floor(alpha / 2), at least 0."""
         return max(0, math.floor(self.alpha / 2))
 
 
+def is_done(history: list[BitRecord], n_bits: int, loss_target: float) -> bool:
+    """Return whether learning stops here."""
+    return len(history) >= n_bits or (len(history) > 0 and history[-1].loss <= loss_target)
+
+
 class BitLoop:
-    """Learns bits of the points of a relation.
+    """Learns bits for the samples of `pairs`.
 
     Parameters
     ----------
-    relation : Relation
-    threshold : Threshold
-    weights : Weights
-    cut : CutSearch
-    hash_function : HashFunction or None
-        Begun on the same points; None learns the bits of these points alone.
-    error_correction : bool
-        Whether the hash function's bit, not the cut's, goes into the code.
-    coupling : int
-        Steps that the hash function climbs; 0 is the paper.
-    cut_points : int, default=None
-        Sums over pairs run over so many points, drawn anew for each bit, where there are more; None is all.
+    pairs : Pairs
+    training : HashTraining
+        Training of a hash function on the same samples; `NoHash()` learns a code of these samples alone.
+    rules : Rules
+    max_samples : int
+        Number of samples, redrawn for each bit, whose pairs enter the objective; all where there are no more.
     seed : int
-        Bit k is drawn from (seed, k) alone, whatever came before: a longer code begins with the shorter one.
+        Bit k depends on (seed, k) and the code so far alone: a longer code begins with the shorter one.
     code : GrowingCode
         The code so far.
+
+    Attributes
+    ----------
+    near, far : ndarrays of int
+        Numbers of near and far pairs at Hamming distance h = 0..n_bits.
+    line : Line
+        beta and the scale of the loss.
+    samples : slice or ndarray of int
+        The samples of X that the loop learns from, where it was made by `begin`.
     """
+
+    near: Index
+    far: Index
+    line: Line
+    samples: Rows = ALL
+    _coded: CodedPairs
 
     def __init__(
         self,
-        relation: Relation,
+        pairs: Pairs,
+        training: HashTraining,
+        rules: Rules,
         *,
-        threshold: Threshold,
-        weights: Weights,
-        cut: CutSearch,
-        hash_function: HashFunction | None,
-        error_correction: bool,
-        coupling: int = 0,
-        cut_points: int | None = None,
+        max_samples: int,
         seed: int,
         code: GrowingCode,
     ) -> None:
-        self.threshold = threshold
-        self.weights = weights
-        self.cut = cut
-        self.hash_function = hash_function
-        self.error_correction = error_correction
-        self.coupling = coupling
-        self.cut_points = relation.n_samples if cut_points is None else cut_points
-        self.seed = seed
-        self.code = code
-        self.relation = relation
-        self._count()
+        self.pairs, self.training, self.rules = pairs, training, rules
+        self.max_samples, self.seed, self.code = max_samples, seed, code
+        self._find_threshold()
 
-    def _count(self) -> None:
-        """Step I for the code as it is now."""
-        n_samples = self.relation.n_samples
-        if self.cut_points >= n_samples:
-            self._units: AnyUnits = self.relation.units(self.code)
+    @classmethod
+    def begin(
+        cls,
+        X: NDArray[Any],
+        found: FoundPairs,
+        hash_function: HashFunction,
+        rules: Rules,
+        *,
+        max_samples: int | None,
+        seed: int,
+        codes: Codes,
+    ) -> "BitLoop":
+        """Begin the training of a hash function, and return the loop that follows the bits already learned.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        found : FoundPairs
+            The pairs, and the samples of X that take part in them.
+        hash_function : HashFunction
+            With the bits learned so far.
+        rules : Rules
+        max_samples : int or None
+            None is 10,000 where the hash function refines bits, else all.
+        seed : int
+        codes : ndarray of uint8
+            Packed codes of the samples of X so far.
+        """
+        samples, pairs = found
+        labels = pairs.labels() if rules.error_correction else None
+        if max_samples is not None:
+            check_integer("max_samples", max_samples, 2)
+        elif rules.error_correction and hash_function.n_refine_steps(labels) > 0:
+            max_samples = DEFAULT_MAX_SAMPLES
         else:
-            rng = np.random.default_rng([self.seed, self.code.n_bits, n_samples])
-            self._units = self.relation.sampled_units(self.code, self._n_drawn(), rng)
-        self.near, self.far = self._units.counts()
-        for name, counts in (("near", self.near), ("far", self.far)):
-            points = self._units.points
-            if counts.sum() == 0 and points is None:
-                raise ValueError(
-                    f"there is no {name} pair among the {n_samples} points: a code needs near and far pairs to tell "
-                    "apart."
-                )
-            if counts.sum() == 0 and points is not None:
-                raise ValueError(
-                    f"there is no {name} pair among {len(points)} of the {n_samples} points: raise cut_points, or "
-                    "check the proximity."
-                )
-        self.beta, self.scale = self.threshold.line(self.near, self.far)
+            max_samples = pairs.n_samples
+        rows = pairs.pool(max_samples, np.random.default_rng([seed, POOL_STREAM]))
+        training = hash_function.begin(X[samples], np.random.default_rng([seed, HASH_STREAM]), labels=labels, rows=rows)
+        samples = samples[rows]
+        code = GrowingCode(len(samples))
+        if rules.error_correction:
+            for bit in training.bits:
+                code.append(signs_of(training.margins(bit)))
+        elif training.bits:
+            code = GrowingCode.from_packed(codes, len(training.bits)).take(samples)
+        pairs = pairs if isinstance(rows, slice) else pairs.take(rows)
+        loop = cls(pairs, training, rules, max_samples=max_samples, seed=seed, code=code)
+        loop.samples = samples
+        return loop
 
-    def _n_drawn(self) -> int:
-        """Return the points drawn for the next bit; with labels, bits after the first ones need fewer."""
-        if not self.relation.by_labels:
-            return self.cut_points
-        share = min(1.0, FULL_BITS / (self.code.n_bits + 1))
-        return max(min(self.cut_points, LEAST_POINTS), int(share * self.cut_points))
+    def learn(self, n_bits: int, loss_target: float, history: list[BitRecord]) -> Iterator[BitRecord]:
+        """Append bits until there are `n_bits` or the loss is at most `loss_target`; yield after each bit.
 
-    def _coupled_bit(
-        self, hash_function: HashFunction, tables: tuple[Table, Table], rng: np.random.Generator
-    ) -> tuple[Cut, Partition]:
-        """Learn the bit with the largest b'Wb once hashed, of several cuts, and climb; return the cut and the bit."""
-        n_bits, points = self.code.n_bits, self._units.points
-        graph = self._units.graph(*tables)
-        cuts, values = [], []
-        n_cuts = max(1, min(MAX_CUTS, CUTS // (n_bits + 1))) if self.relation.start_matters else 1
-        for _ in range(n_cuts):
-            cuts.append(self.cut.solve(graph, rng))
-            hashed = signs_of(hash_function.learn(cuts[-1].partition, points))
-            values.append(graph.value(hashed if points is None else hashed[points]))
-            hash_function.truncate(n_bits)
-        best = cuts[int(np.argmax(values))]
-        hash_function.learn(best.partition, points)
-        form, form_points = self._units.form(*tables)
-        return best, signs_of(hash_function.climb(form, self.coupling, form_points))
-
-    @property
-    def alpha(self) -> float:
-        """Threshold of the code in the paper's doubled distance."""
-        return self.code.n_bits - self.beta
+        Parameters
+        ----------
+        n_bits : int
+        loss_target : float
+        history : list of BitRecord
+            The record of each bit of the code so far, to which those of new bits are appended.
+        """
+        while not is_done(history, n_bits, loss_target):
+            history.append(self.step())
+            yield history[-1]
 
     def step(self) -> BitRecord:
         """Learn the next bit."""
         start = perf_counter()
-        rng = np.random.default_rng([self.seed, self.code.n_bits])
-        tables = self.weights.tables(self.beta, self.code.n_bits, self.scale)
-        points = self._units.points
-        if self.hash_function is not None and self.coupling:
-            cut, kept = self._coupled_bit(self.hash_function, tables, rng)
-        else:
-            cut = self.cut.solve(self._units.graph(*tables), rng)
-            kept = (
-                cut.partition
-                if self.hash_function is None
-                else signs_of(self.hash_function.learn(cut.partition, points))
-            )
-        self.code.append(kept if self.error_correction else cut.partition)
-        agreement = (kept if points is None else kept[points]) == cut.partition
-        self._count()
+        n_bits, samples = self.code.n_bits, self._coded.samples
+        rng = np.random.default_rng([self.seed, n_bits])
+        weights = self.rules.weights.tables(self.line.beta, n_bits, self.line.scale)
+        graph = self._coded.graph(*weights)
+        cut, bit = self._cut_and_hash(graph, rng)
+        if self._refines:
+            bit = self.training.refine(bit, *self._coded.form(*weights))
+        hashed = signs_of(bit.margins)
+        kept = hashed.copy()
+        if not self.rules.error_correction:
+            kept[samples] = cut.partition
+        self.training.append(bit)
+        self.code.append(kept)
+        self._find_threshold()
         return BitRecord(
-            alpha=self.alpha,
+            alpha=self.code.n_bits - self.line.beta,
             loss=loss(self.near, self.far),
-            logistic_loss=logistic_loss(self.near, self.far, self.beta, self.scale),
+            logistic_loss=logistic_loss(self.near, self.far, *self.line),
             flips=cut.flips,
             sweeps=cut.sweeps,
-            hash_accuracy=float(agreement.mean()),
+            hash_accuracy=float((hashed[samples] == cut.partition).mean()),
             seconds=perf_counter() - start,
         )
+
+    @property
+    def _refines(self) -> bool:
+        return self.rules.error_correction and self.training.refine_steps > 0
+
+    def _find_threshold(self) -> None:
+        """Step I for the code so far."""
+        n_samples, n_bits = self.pairs.n_samples, self.code.n_bits
+        if self.max_samples >= n_samples:
+            self._coded, hint = self.pairs.with_code(self.code), "check the proximity"
+        else:
+            rng = np.random.default_rng([self.seed, n_bits, n_samples])
+            size = self.pairs.subset_size(self.max_samples, n_bits)
+            self._coded, hint = self.pairs.sampled(self.code, size, rng), "raise max_samples or check the proximity"
+        self.near, self.far = self._coded.counts()
+        for kind, counts in (("near", self.near), ("far", self.far)):
+            if counts.sum() == 0:
+                n_sampled = len(np.arange(n_samples)[self._coded.samples])
+                raise ValueError(
+                    f"there is no {kind} pair among {n_sampled} of {n_samples} samples, but a code needs near and far "
+                    f"pairs: {hint}."
+                )
+        self.line = self.rules.threshold.line(self.near, self.far)
+
+    def _cut_and_hash(self, graph: SignedGraph, rng: np.random.Generator) -> tuple[Cut, HashedBit]:
+        """Cut the graph and train the hash function to follow the cut.
+
+        Where bits are refined, several cuts are tried, and the one whose hashed bit has the largest b'Wb is kept: the
+        best cut is often not learnable.
+        """
+        samples = self._coded.samples
+        n_cuts = self.pairs.n_cuts(self.code.n_bits) if self._refines else 1
+        proposals = []
+        for _ in range(n_cuts):
+            cut = self.rules.cut.solve(graph, rng)
+            proposals.append((cut, self.training.propose(cut.partition, samples)))
+        if n_cuts == 1:
+            return proposals[0]
+        return max(proposals, key=lambda proposal: graph.value(signs_of(proposal[1].margins)[samples]))

@@ -1,7 +1,21 @@
-"""What a hash function is: a bank of binary classifiers over the same points, one per bit."""
+"""What a hash function is, and the state that it trains with.
+
+A hash function carries each bit of a code to samples not seen in fit:
+
+1. `begin(X, rng)` prepares what all bits share and returns a `HashTraining`, which is dropped after the last bit,
+2. `training.propose(target)` trains the next bit to follow a cut and returns it with its margins; nothing is changed,
+3. `training.refine(bit, form)`, where a hash function implements it, raises b'Wb of that bit; nothing is changed,
+4. `training.append(bit)` adds the bit to those learned,
+5. `finish(training, n_bits)` turns the bits learned into fitted attributes,
+6. `scores(X, n_bits)` gives the margins of new samples, one column per bit; a bit is 1 where its margin is >= 0.
+
+`PerBitHash` implements all of this for hash functions that train a model of its own for each bit: a subclass provides
+`train` and `margins`.
+"""
 
 from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,100 +24,213 @@ from sklearn.base import BaseEstimator
 from proxcode.cut.graph import QuadraticForm
 from proxcode.cut.result import Partition
 from proxcode.storage.state import State
+from proxcode.utils.rows import ALL, Index, Rows
+from proxcode.utils.validation import check_integer
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
-Labels = NDArray[np.int8]
-Rows = NDArray[np.int64]
+Labels = Any  # a scipy.sparse matrix of 0 and 1, shape (n_samples, n_labels)
+
+
+class HashedBit(NamedTuple):
+    """A bit as a hash function gives it.
+
+    Attributes
+    ----------
+    parameters : object
+        What defines the bit, in the hash function's own form.
+    margins : ndarray of shape (n_samples,)
+        Margins at the training samples.
+    """
+
+    parameters: Any
+    margins: Vector
+
+
+class HashTraining(ABC):
+    """State of a hash function while bits are learned.
+
+    Parameters
+    ----------
+    bits : iterable
+        Parameters of the bits learned so far.
+
+    Attributes
+    ----------
+    refine_steps : int
+        Number of optimisation steps of `refine`; 0 where the hash function does not implement it.
+    """
+
+    refine_steps = 0
+
+    def __init__(self, bits: Iterable[Any] = ()) -> None:
+        self.bits = list(bits)
+
+    @abstractmethod
+    def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
+        """Train the next bit.
+
+        Parameters
+        ----------
+        target : ndarray of int8
+            The bit to follow, -1 or +1 for each of `samples`.
+        samples : slice or ndarray of int, default=slice(None)
+            The training samples that the target is given for.
+        """
+
+    def refine(self, bit: HashedBit, form: QuadraticForm, samples: Rows = ALL) -> HashedBit:
+        """Return a bit whose b'Wb is at least that of `bit`; `bit` itself unless a subclass refines.
+
+        Parameters
+        ----------
+        bit : HashedBit
+        form : QuadraticForm
+            W over `samples`.
+        samples : slice or ndarray of int, default=slice(None)
+        """
+        return bit
+
+    @abstractmethod
+    def margins(self, parameters: Any) -> Vector:
+        """Return the margins of a bit at the training samples."""
+
+    def append(self, bit: HashedBit) -> None:
+        """Add a bit to those learned."""
+        self.bits.append(bit.parameters)
+
+
+class NoHash(HashTraining):
+    """No hash function: each bit is the cut itself, for codes of the training samples alone."""
+
+    def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
+        """Return the cut."""
+        return HashedBit(parameters=None, margins=target.astype(np.float64))
+
+    def margins(self, parameters: Any) -> Vector:
+        """Raise: no bit is stored."""
+        raise NotImplementedError("NoHash stores no bits")
 
 
 class HashFunction(ABC, BaseEstimator):
-    """A bank of classifiers, one per bit.
+    """Carries the bits of a code to samples not seen in fit.
 
     Attributes
     ----------
     n_bits_ : int
-        Bits learned so far.
-    climbs : bool
-        Whether `climb` is there.
+        Number of bits learned.
     """
 
     n_bits_: int
-    climbs = False
 
     @abstractmethod
     def begin(
-        self,
-        X: Matrix,
-        rng: np.random.Generator,
-        *,
-        labels: Labels | None = None,
-        rows: Rows | None = None,
-    ) -> None:
-        """Prepare to learn bits of the points X; a bank that has bits already keeps them.
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
+    ) -> HashTraining:
+        """Prepare to learn bits; bits already learned are kept.
 
         Parameters
         ----------
-        X : ndarray of shape (n, d)
+        X : ndarray of shape (n_samples, n_features)
         rng : Generator
-        labels : ndarray of shape (n, n_labels), default=None
-            +1 or -1: bits may be restricted to what tells these labels apart.
-        rows : ndarray of int, default=None
-            The points that sides and margins are given for; None is all.
+        labels : sparse matrix of shape (n_samples, n_labels), default=None
+            0 or 1. A hash function may restrict its bits to what tells these labels apart.
+        rows : slice or ndarray of int, default=slice(None)
+            The samples that targets and margins are given for.
         """
 
     @abstractmethod
-    def learn(self, side: Partition, points: Rows | None = None) -> Vector:
-        """Learn the next bit; return its margins at all training points.
-
-        Parameters
-        ----------
-        side : ndarray of int8
-            -1 or +1.
-        points : ndarray of int, default=None
-            The training points that sides are given for; None is all.
-        """
-
-    def climb(self, form: QuadraticForm, steps: int, points: Rows | None = None) -> Vector:
-        """Raise b'Wb of the last bit as hashed, in so many steps; return its margins at all training points.
-
-        Parameters
-        ----------
-        form : QuadraticForm
-        steps : int
-        points : ndarray of int, default=None
-            The training points that the form is over; None is all.
-        """
-        raise NotImplementedError(f"{type(self).__name__} cannot climb: use coupling=0.")
-
-    @abstractmethod
-    def training_margins(self, bit: int) -> Vector:
-        """Return what `learn` or `climb` returned for a bit."""
-
-    @abstractmethod
-    def truncate(self, n_bits: int) -> None:
-        """Forget all but the first `n_bits` bits."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Forget the training points."""
+    def finish(self, training: HashTraining, n_bits: int) -> None:
+        """Take over the first `n_bits` bits of a training; the training can go on afterwards."""
 
     @abstractmethod
     def scores(self, X: Matrix, n_bits: int) -> Vector:
-        """Return the margins of the first `n_bits` bits, shape (n, n_bits)."""
+        """Return the margins of the first `n_bits` bits, shape (n_samples, n_bits)."""
 
-    def progress(self) -> State:
-        """Return what `learn` and `climb` have added to what `begin` makes."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be stored: it has no method `progress`.")
-
-    def resume(self, progress: State) -> None:
-        """Take over the bits of a bank on the same points, by its `progress` or its `state`: called after `begin`."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be restored: it has no method `resume`.")
+    def n_refine_steps(self, labels: Labels | None) -> int:
+        """Return the number of optimisation steps that refine each bit, given the labels of `begin`."""
+        return 0
 
     def state(self) -> State:
-        """Return all that was learned: called after `finish`."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be stored: it has no method `state`.")
+        """Return what was learned, for a model file."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be stored: it does not implement `state`.")
 
     def restore(self, state: State) -> None:
-        """Take over what another bank of the same parameters learned."""
-        raise NotImplementedError(f"{type(self).__name__} cannot be restored: it has no method `restore`.")
+        """Take over what another hash function of the same parameters learned."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be restored: it does not implement `restore`.")
+
+
+class PerBitHash(HashFunction):
+    """Base class of hash functions that train a model of its own for each bit.
+
+    Attributes
+    ----------
+    classifiers_ : list
+        The model of each bit.
+    """
+
+    max_samples: int | None = None
+    classifiers_: list[Any]
+
+    @abstractmethod
+    def train(self, X: Matrix, rows: Index, target: Partition, seed: int) -> Any:
+        """Train the model of a bit.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            All training samples.
+        rows : ndarray of int
+            The training samples to train on.
+        target : ndarray of int8
+            -1 or +1 for each of `rows`; all may be equal.
+        seed : int
+
+        Returns
+        -------
+        model : object
+        """
+
+    @abstractmethod
+    def margins(self, model: Any, X: Matrix) -> Vector:
+        """Return the margins of a bit at samples."""
+
+    def begin(
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
+    ) -> "PerBitTraining":
+        """Draw the order in which samples are chosen to train on."""
+        if self.max_samples is not None:
+            check_integer("max_samples", self.max_samples, 2)
+        return PerBitTraining(self, X[rows], rng)
+
+    def finish(self, training: HashTraining, n_bits: int) -> None:
+        """Keep the models."""
+        self.classifiers_, self.n_bits_ = training.bits[:n_bits], n_bits
+
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
+        """Return the margins of the first `n_bits` bits."""
+        return np.column_stack([self.margins(model, X) for model in self.classifiers_[:n_bits]])
+
+    def training_margins(self, model: Any, X: Matrix) -> Vector:
+        """Return the margins of a bit at all training samples X."""
+        return self.margins(model, X)
+
+
+class PerBitTraining(HashTraining):
+    """Training of a `PerBitHash`: each bit on at most `max_samples` samples."""
+
+    def __init__(self, hash_function: PerBitHash, X: Matrix, rng: np.random.Generator) -> None:
+        super().__init__(getattr(hash_function, "classifiers_", ()))
+        self.hash_function, self.X = hash_function, X
+        self.order, self.seed = rng.permutation(len(X)), int(rng.integers(2**31))
+
+    def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
+        """Train the model of the next bit on the first samples of an order drawn once."""
+        rows = np.arange(len(self.X))[samples]
+        chosen = np.sort(np.argsort(self.order[rows])[: self.hash_function.max_samples])
+        seed = (self.seed + len(self.bits)) % 2**31
+        model = self.hash_function.train(self.X, rows[chosen], target[chosen], seed)
+        return HashedBit(parameters=model, margins=self.margins(model))
+
+    def margins(self, parameters: Any) -> Vector:
+        """Return the margins of a bit at the training samples."""
+        return self.hash_function.training_margins(parameters, self.X)

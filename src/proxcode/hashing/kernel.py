@@ -1,7 +1,4 @@
-"""Kernel hash functions: bits whose borders curve."""
-
-import numbers
-from typing import Any
+"""Kernel hash functions: bits with curved decision boundaries."""
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -10,15 +7,20 @@ from scipy.spatial.distance import pdist
 from proxcode.hashing.base import Matrix
 from proxcode.hashing.ridge import RidgeHash
 from proxcode.storage.state import State
+from proxcode.utils.validation import check_integer, check_number
 
-JITTER = 1e-4  # on the unit diagonal of the kernel between landmarks: above the rounding of single precision
+# Added to the unit diagonal of the kernel between landmarks: above the rounding of single precision.
+JITTER = 1e-4
+# Limits of the default number of landmarks.
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000
-MAX_NUMBERS = 500_000_000  # points times landmarks, where the features of all points are kept
-EXP_ROWS = 32  # rows whose kernel values stay in the processor's cache
+# Largest number of features kept, samples times landmarks, where there are no labels.
+MAX_FEATURES_KEPT = 500_000_000
+# Rows whose kernel values stay in the processor's cache.
+EXP_ROWS = 32
 
 
 class KernelHash(RidgeHash):
-    """Kernel ridge regression on landmarks (Nystroem), the inputs being RBF kernels to m training points.
+    """Kernel ridge regression on landmarks (Nystroem): the inputs are RBF kernel values to m training samples.
 
     With k(x) the kernel between x and the landmarks and K that between the landmarks (plus 1e-4 on its diagonal), a
     function w'k(x) + c is penalised by ridge n w'Kw.
@@ -26,51 +28,58 @@ class KernelHash(RidgeHash):
     Parameters
     ----------
     n_landmarks : int, default=None
-        Training points drawn as landmarks. None is a tenth of the points, 1,000 to 6,000; without labels a twentieth,
-        and fewer where the features of all points would fill the memory.
+        Number of training samples drawn as landmarks. None is a tenth of the samples, 1,000 to 6,000; without labels a
+        twentieth, and fewer where the features of all samples would fill the memory.
     gamma : float, default=None
-        k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between landmarks.
+        Coefficient of the kernel k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between
+        landmarks.
     ridge : float, default=None
-        Strength of the penalty. None is chosen by leave-one-out where there are labels, else 1e-5.
+        Strength of the penalty. None chooses it by leave-one-out where there are labels, and is 1e-5 otherwise.
+    refine_steps : int, default=None
+        Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
+        of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
 
     Attributes
     ----------
-    center_ : ndarray of shape (d,)
-        Mean of the landmarks, taken off all points before distances are computed.
-    landmarks_ : ndarray of shape (m, d)
-        Less the centre.
+    center_ : ndarray of shape (n_features,)
+        Mean of the landmarks, subtracted from all samples before distances are computed.
+    landmarks_ : ndarray of shape (m, n_features)
+        Minus the centre.
     gamma_ : float
-    exponent_factor_ : ndarray of shape (d + 2, m)
-        What gives the exponents of the kernel in one product.
+    exponent_factor_ : ndarray of shape (n_features + 2, m)
+        Gives the exponents of the kernel by one matrix product.
     ridge_, coef_, intercept_, posteriors_, directions_
         See `RidgeHash`.
     """
 
-    def __init__(self, n_landmarks: int | None = None, gamma: float | None = None, ridge: float | None = None) -> None:
+    def __init__(
+        self,
+        n_landmarks: int | None = None,
+        gamma: float | None = None,
+        ridge: float | None = None,
+        refine_steps: int | None = None,
+    ) -> None:
         self.n_landmarks = n_landmarks
         self.gamma = gamma
         self.ridge = ridge
+        self.refine_steps = refine_steps
 
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
-        default = self._default_landmarks(len(X), with_labels)
-        n_landmarks: Any = default if self.n_landmarks is None else self.n_landmarks
-        gamma: Any = self.gamma
-        if not isinstance(n_landmarks, numbers.Integral) or n_landmarks < 1:
-            raise ValueError(f"n_landmarks={self.n_landmarks!r}: give a whole number, at least 1.")
-        largest = float(np.finfo(X.dtype).max) ** 0.5
-        if gamma is not None and not (isinstance(gamma, numbers.Real) and 0 < float(gamma) < largest):
-            raise ValueError(f"gamma={gamma!r}: give a number above 0, or None to have it found.")
+        n_landmarks = self._default_landmarks(len(X), with_labels) if self.n_landmarks is None else self.n_landmarks
+        check_integer("n_landmarks", n_landmarks, 1)
+        if self.gamma is not None:
+            check_number("gamma", self.gamma, above=0, below=float(np.finfo(X.dtype).max) ** 0.5)
         chosen = X[rng.choice(len(X), min(int(n_landmarks), len(X)), replace=False)]
         self.center_ = chosen.mean(axis=0, dtype=np.float64).astype(X.dtype)
         self.landmarks_ = chosen - self.center_
-        self.gamma_ = _default_gamma(self.landmarks_) if gamma is None else float(gamma)
+        self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
         self.exponent_factor_ = self._exponent_factor()
 
     @staticmethod
     def _default_landmarks(n: int, with_labels: bool) -> int:
         if with_labels:
             return min(MAX_LANDMARKS, max(MIN_LANDMARKS, n // 10))
-        most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_NUMBERS // n))
+        most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n))
         return min(most, max(MIN_LANDMARKS, n // 20))
 
     def _input_root(self) -> Matrix:
@@ -88,7 +97,7 @@ class KernelHash(RidgeHash):
         return np.ascontiguousarray(np.hstack(columns).T)
 
     def _centred_kernel(self, X: Matrix) -> Matrix:
-        """Return exp(-gamma |x - z|^2) for the rows of X and the landmarks, both less the centre."""
+        """Return exp(-gamma |x - z|^2) for the rows of X and the landmarks, both minus the centre."""
         norms = (X * X).sum(axis=1, keepdims=True)
         kernel = np.hstack([X, np.ones_like(norms), -X.dtype.type(self.gamma_) * norms]) @ self.exponent_factor_
         for start in range(0, len(X), EXP_ROWS):
@@ -106,16 +115,16 @@ class KernelHash(RidgeHash):
         self.exponent_factor_ = self._exponent_factor()
 
 
-def _default_gamma(points: Matrix) -> float:
-    """Return 1 over the median squared distance between different points, 1 where all are equal."""
-    squares = pdist(points[:1000], "sqeuclidean")
+def _default_gamma(samples: Matrix) -> float:
+    """Return 1 over the median squared distance between different samples, 1 where all are equal."""
+    squares = pdist(samples[:1000], "sqeuclidean")
     squares = squares[squares > 0]
     if len(squares) == 0:
         return 1.0
     median = float(np.median(squares))
-    largest = float(np.finfo(points.dtype).max)
+    largest = float(np.finfo(samples.dtype).max)
     if not median <= largest / 1e6:
-        raise ValueError(f"squared distances of {median:.3g} overflow {points.dtype}: scale X down, or give float64.")
+        raise ValueError(f"squared distances of {median:.3g} overflow {samples.dtype}: scale X down, or pass float64.")
     if not 1e6 / largest <= median:
-        raise ValueError(f"squared distances of {median:.3g} vanish in {points.dtype}: scale X up, or give float64.")
+        raise ValueError(f"squared distances of {median:.3g} vanish in {samples.dtype}: scale X up, or pass float64.")
     return 1.0 / median

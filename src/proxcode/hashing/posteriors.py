@@ -1,4 +1,4 @@
-"""From label scores to posteriors: what the labels of a point probably are."""
+"""From label scores to posteriors: the probable labels of a sample."""
 
 from typing import Any, NamedTuple
 
@@ -6,21 +6,24 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 
-from proxcode.hashing.base import Labels, Matrix, Vector
+from proxcode.hashing.base import Matrix, Vector
+from proxcode.hashing.features import SignedLabels
 
-FIT_POINTS = 20_000  # enough for one slope and an offset per label
-SOFTENING = 0.25  # of the fitted logits
+# Samples that the slope and the offsets are fitted to; more do not change them.
+FIT_SAMPLES = 20_000
+# Factor on the fitted logits.
+SOFTENING = 0.25
 
 
 class Posteriors(NamedTuple):
-    """Softmax of slope * scores + offset where each point has one label, else the sigmoid of each.
+    """Softmax of slope * scores + offset where each sample has one label, else the sigmoid of each.
 
     Attributes
     ----------
     slope : float
     offset : ndarray of shape (n_labels,)
     exclusive : bool
-        Whether each point has exactly one label.
+        Whether each sample has exactly one label.
     """
 
     slope: float
@@ -36,21 +39,21 @@ class Posteriors(NamedTuple):
         return softmax(logits, axis=1) * scores.dtype.type(np.sqrt(n_labels))
 
 
-def fit_posteriors(scores: Matrix, labels: Labels) -> Posteriors:
-    """Fit slope and offset by maximum likelihood, and soften them.
+def fit_posteriors(scores: Matrix, labels: SignedLabels) -> Posteriors:
+    """Fit slope and offsets by maximum likelihood, and soften them.
 
-    Labels are smoothed by one point of each kind, as Platt has it. Posteriors as fitted are right about themselves but
-    make poor bits: a point that they mistake is given the whole code of another class. Softened ones leave its code
-    between the two.
+    Labels are smoothed by one sample of each kind, as Platt does. The fitted posteriors are calibrated but make poor
+    bits: a misclassified sample gets the whole code of another class. Softened posteriors leave its code between the
+    two.
     """
-    n = min(len(scores), FIT_POINTS)
+    n = min(len(scores), FIT_SAMPLES)
     chosen = np.linspace(0, len(scores) - 1, n).astype(np.int64)
     scores, owned = scores[chosen].astype(np.float64), labels[chosen] > 0
     exclusive = bool((owned.sum(axis=1) == 1).all())
     n_kinds = labels.shape[1] if exclusive else 2
     target = (n * owned + 1.0) / (n + n_kinds)
     spread = float(scores.std())
-    if spread < np.finfo(np.float32).eps:  # the points show nothing of their labels
+    if spread < np.finfo(np.float32).eps:  # the scores show nothing of the labels
         return Posteriors(1.0, np.zeros(labels.shape[1]), exclusive)
 
     def loss_and_slope(parameters: Vector) -> tuple[float, Vector]:

@@ -1,8 +1,7 @@
-"""The paper's hash function: kernel SVMs, kept as plain arrays.
+"""The paper's hash function: a kernel SVM for each bit, stored as plain arrays.
 
-scikit-learn trains the machine of a bit; what is kept of it is its expansion, sum_j dual_j k(x, z_j) + intercept, over
-the training points z_j that support it. Points that support several bits are kept once, and their kernel is computed
-once for all bits.
+scikit-learn trains the SVM of a bit; its expansion sum_j dual_j k(x, z_j) + intercept over its support vectors z_j is
+kept. A training sample that supports several bits is stored once, and its kernel values are computed once for all bits.
 """
 
 import warnings
@@ -11,13 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxcode.cut.result import Partition
-from proxcode.hashing.base import Matrix, Rows, Vector
-from proxcode.hashing.classifier import ClassifierHash
+from proxcode.hashing.base import HashTraining, Labels, Matrix, PerBitHash, PerBitTraining, Vector
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks
+from proxcode.utils.rows import ALL, Index, Rows
 
-SVM_COMFORT = 10_000  # points that a kernel SVM takes in minutes
-KERNEL_BLOCK = 256  # rows whose kernel to all support vectors is held at a time
+# Number of samples that a kernel SVM is trained on within minutes.
+COMFORTABLE_SAMPLES = 10_000
+# Rows whose kernel values to all support vectors are held at a time.
+KERNEL_BLOCK = 256
 
 
 class KernelMachine(NamedTuple):
@@ -25,39 +26,40 @@ class KernelMachine(NamedTuple):
 
     Attributes
     ----------
-    support : ndarray of int, shape (m,)
-        The training points z_j, by number, ascending; none where the bit is constant.
-    dual_coef : ndarray of shape (m,)
+    support : ndarray of int, shape (n_support,)
+        Row numbers of the support vectors z_j among the training samples, ascending; empty for a constant bit.
+    dual_coef : ndarray of shape (n_support,)
     intercept : float
     gamma : float
     """
 
-    support: Rows
+    support: Index
     dual_coef: Vector
     intercept: float
     gamma: float
 
 
-class SVMHash(ClassifierHash):
-    """The paper's hash function: a kernel SVM with a Gaussian kernel for each bit.
+class SVMHash(PerBitHash):
+    """The paper's hash function: a support vector machine with a Gaussian kernel for each bit.
 
-    Its time grows faster than n^2: above some 10,000 points give `max_samples`, or use `KernelHash`.
+    Training time grows faster than n_samples^2: above some 10,000 samples set `max_samples`, or use `KernelHash`.
 
     Parameters
     ----------
     C : float, default=1.0
         Cost of an error, as in `sklearn.svm.SVC`.
     gamma : float or {"scale", "auto"}, default="scale"
-        Width of the kernel, as in `sklearn.svm.SVC`.
+        Kernel coefficient, as in `sklearn.svm.SVC`.
     max_samples : int, default=None
-        Train on at most so many points, drawn once; None is all.
+        Largest number of training samples for each bit, in an order drawn once. None uses all.
 
     Attributes
     ----------
-    classifiers_ : list of KernelMachine, one per bit
-    support_ : ndarray of int, shape (m,)
-        The training points that support any bit, by number, ascending.
-    support_vectors_ : ndarray of shape (m, d)
+    classifiers_ : list of KernelMachine
+        The SVM of each bit.
+    support_ : ndarray of int, shape (n_support,)
+        Row numbers of the training samples that support any bit, ascending.
+    support_vectors_ : ndarray of shape (n_support, n_features)
     """
 
     def __init__(self, C: float = 1.0, gamma: float | str = "scale", max_samples: int | None = None) -> None:
@@ -65,92 +67,103 @@ class SVMHash(ClassifierHash):
         self.gamma = gamma
         self.max_samples = max_samples
 
-    @property
-    def classifier(self) -> Any:
-        """The classifier that each bit gets a copy of."""
-        from sklearn.svm import SVC
-
-        return SVC(C=self.C, gamma=self.gamma)
-
-    def _check_size(self, n: int) -> None:
-        if n > SVM_COMFORT:
+    def begin(
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
+    ) -> PerBitTraining:
+        """Draw the order in which samples are chosen to train on; warn where training takes long."""
+        training = super().begin(X, rng, labels=labels, rows=rows)
+        n_samples = len(training.X) if self.max_samples is None else min(len(training.X), self.max_samples)
+        if n_samples > COMFORTABLE_SAMPLES:
             warnings.warn(
-                f"SVMHash on {n:,} points takes very long: SVMHash(max_samples={SVM_COMFORT}) trains on some of them, "
-                "KernelHash() on all.",
+                f"SVMHash on {n_samples:,} samples takes very long: SVMHash(max_samples={COMFORTABLE_SAMPLES}) trains "
+                "on a subset, KernelHash() on all samples.",
                 stacklevel=3,
             )
+        return training
 
-    def _train(self, rows: Rows, target: Partition) -> KernelMachine:
+    def train(self, X: Matrix, rows: Index, target: Partition, seed: int) -> KernelMachine:
+        """Train the SVM of a bit and keep its expansion."""
+        from sklearn.svm import SVC
+
         if len(np.unique(target)) == 1:
-            return KernelMachine(rows[:0], np.empty(0), float(target[0]), 1.0)
-        points = self._X[rows].astype(np.float64)
-        gamma = self._gamma_of(points)
-        svm = self._new_classifier().set_params(gamma=gamma).fit(points, target)
+            return KernelMachine(support=rows[:0], dual_coef=np.empty(0), intercept=float(target[0]), gamma=1.0)
+        samples = X[rows].astype(np.float64)
+        gamma = self._gamma_of(samples)
+        svm = SVC(C=self.C, gamma=gamma, random_state=seed).fit(samples, target)
         support = rows[svm.support_]
         order = np.argsort(support)
-        return KernelMachine(support[order], svm.dual_coef_[0, order], float(svm.intercept_[0]), float(gamma))
+        return KernelMachine(
+            support=support[order],
+            dual_coef=svm.dual_coef_[0, order],
+            intercept=float(svm.intercept_[0]),
+            gamma=float(gamma),
+        )
 
-    def _gamma_of(self, points: Matrix) -> Any:
-        """Return the width as a number, by scikit-learn's rules."""
+    def _gamma_of(self, samples: Matrix) -> Any:
+        """Return the kernel coefficient as a number, by scikit-learn's rules."""
         if self.gamma not in ("scale", "auto"):
             return self.gamma
-        spread = float(points.var()) if self.gamma == "scale" else 1.0
-        return 1.0 / (points.shape[1] * spread) if spread else 1.0
+        variance = float(samples.var()) if self.gamma == "scale" else 1.0
+        return 1.0 / (samples.shape[1] * variance) if variance else 1.0
 
-    def training_margins(self, bit: int) -> Vector:
-        """Return the margins of a bit at the training points."""
-        machine = self.classifiers_[bit]
-        return _margins(self._X, self._X[machine.support], machine.support, [machine])[:, 0]
+    def training_margins(self, model: KernelMachine, X: Matrix) -> Vector:
+        """Return the margins of a bit at all training samples X."""
+        return _margins(X, X[model.support], model.support, [model])[:, 0]
 
-    def finish(self) -> None:
-        """Keep the support vectors, drop the other training points."""
-        self.support_ = np.unique(np.concatenate([np.empty(0, np.int64), *(m.support for m in self.classifiers_)]))
-        self.support_vectors_ = self._X[self.support_]
-        super().finish()
+    def margins(self, model: KernelMachine, X: Matrix) -> Vector:
+        """Return the margins of a bit at samples."""
+        return _margins(X, self.support_vectors_, self.support_, [model])[:, 0]
+
+    def finish(self, training: HashTraining, n_bits: int) -> None:
+        """Keep the expansions and their support vectors."""
+        super().finish(training, n_bits)
+        self.support_ = np.unique(_joined([machine.support for machine in self.classifiers_], np.int64))
+        self.support_vectors_ = training.X[self.support_]  # type: ignore[attr-defined]
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits."""
         return _margins(X, self.support_vectors_, self.support_, self.classifiers_[:n_bits])
 
-    def progress(self) -> State:
-        """Return the expansions, one after another; their points by number."""
+    def state(self) -> State:
+        """Return the expansions, one after another, and their support vectors, each once."""
         machines = self.classifiers_
         return State(
             arrays={
                 "n_support": np.array([len(m.support) for m in machines], np.int64),
-                "support": np.concatenate([np.empty(0, np.int64), *(m.support for m in machines)]),
-                "dual_coef": np.concatenate([np.empty(0), *(m.dual_coef for m in machines)]),
+                "support": _joined([m.support for m in machines], np.int64),
+                "dual_coef": _joined([m.dual_coef for m in machines], np.float64),
                 "intercept": np.array([m.intercept for m in machines]),
                 "gamma": np.array([m.gamma for m in machines]),
+                "support_vectors": self.support_vectors_,
             }
         )
 
-    def resume(self, progress: State) -> None:
-        """Take expansions over."""
-        arrays = progress.arrays
+    def restore(self, state: State) -> None:
+        """Take over expansions and support vectors."""
+        arrays = state.arrays
         ends = np.cumsum(arrays["n_support"])[:-1]
         parts = np.split(arrays["support"], ends), np.split(arrays["dual_coef"], ends)
         columns = *parts, arrays["intercept"].tolist(), arrays["gamma"].tolist()
         self.classifiers_ = [KernelMachine(*machine) for machine in zip(*columns, strict=True)]
         self.n_bits_ = len(self.classifiers_)
-
-    def state(self) -> State:
-        """Return the expansions and the points that they are over, each once."""
-        return State(arrays={**self.progress().arrays, "support_vectors": self.support_vectors_})
-
-    def restore(self, state: State) -> None:
-        """Take expansions and their points over."""
-        self.resume(state)
-        self.support_ = np.unique(state.arrays["support"])
-        self.support_vectors_ = state.arrays["support_vectors"]
+        self.support_ = np.unique(arrays["support"])
+        self.support_vectors_ = arrays["support_vectors"]
 
 
-def _margins(X: Matrix, vectors: Matrix, numbers: Rows, machines: list[KernelMachine]) -> Vector:
-    """Return the margins of some machines, shape (n, n_machines); `vectors` has the points `numbers`, ascending."""
+def _joined(arrays: list[Any], dtype: Any) -> Any:
+    return np.concatenate([np.empty(0, dtype), *arrays])
+
+
+def _margins(X: Matrix, vectors: Matrix, numbers: Index, machines: list[KernelMachine]) -> Vector:
+    """Return the margins of several SVMs, shape (n_samples, n_machines).
+
+    `vectors` holds the training samples with row numbers `numbers`, ascending, among them all support vectors.
+    """
     out = np.tile([machine.intercept for machine in machines], (len(X), 1))
     if len(vectors) == 0:
         return out
-    center = vectors.mean(axis=0, dtype=np.float64)  # taken off, distances by inner products lose less to rounding
+    # Distances by inner products lose less to rounding when the mean is subtracted first.
+    center = vectors.mean(axis=0, dtype=np.float64)
     Z = vectors - center
     Z_norms = (Z * Z).sum(axis=1)
     kernels = _by_gamma(numbers, machines)
@@ -167,12 +180,12 @@ def _margins(X: Matrix, vectors: Matrix, numbers: Rows, machines: list[KernelMac
     return out
 
 
-def _by_gamma(numbers: Rows, machines: list[KernelMachine]) -> list[tuple[float, Rows, Matrix]]:
-    """Return each width with its machines and their coefficients over all points, one column per machine."""
-    widths = np.array([machine.gamma if len(machine.support) else np.nan for machine in machines])
+def _by_gamma(numbers: Index, machines: list[KernelMachine]) -> list[tuple[float, Index, Matrix]]:
+    """Return each gamma with the bits that have it and their coefficients over all vectors, one column per bit."""
+    gammas = np.array([machine.gamma if len(machine.support) else np.nan for machine in machines])
     kernels = []
-    for gamma in np.unique(widths[~np.isnan(widths)]):
-        bits = np.flatnonzero(widths == gamma)
+    for gamma in np.unique(gammas[~np.isnan(gammas)]):
+        bits = np.flatnonzero(gammas == gamma)
         dual_coef = np.zeros((len(numbers), len(bits)))
         for column, bit in enumerate(bits):
             dual_coef[np.searchsorted(numbers, machines[bit].support), column] = machines[bit].dual_coef

@@ -1,8 +1,8 @@
 """Numba kernels over packed codes.
 
 Everywhere `words` is a tuple of uint64 arrays of shape (n,), one array per 64 bits of code: its length is part of its
-type, so that the loop over the words of a pair is unrolled and the loop over points is vectorised for every code
-length. `table[h]` is the weight of a pair at Hamming distance h.
+type, so that the loop over the words of a pair is unrolled and the loop over samples is vectorised for every code
+length. `near[h]`, `far[h]` and `table[h]` are weights of pairs at Hamming distance h.
 
 Loops run over unsigned indices: numba lets signed ones count from the end, and the check would keep the loop scalar.
 Each output element is summed by one thread in a fixed order: results do not depend on the number of threads.
@@ -36,7 +36,7 @@ def _sum_range(words, table, x, i, start, stop):
 
 @njit(parallel=True, fastmath=True, cache=True)
 def add_class_field(words, near, far, x, lower, upper, out):
-    """out[i] += sum over j != i of w_ij x[j]; units are sorted by class, that of i is lower[i] to upper[i] - 1."""
+    """out[i] += sum over j != i of w_ij x[j]; groups are sorted by class, and that of i is lower[i] to upper[i] - 1."""
     for i in prange(x.size):
         s = _sum_range(words, far, x, i, 0, lower[i]) + _sum_range(words, near, x, i, lower[i], i)
         s += _sum_range(words, near, x, i, i + 1, upper[i]) + _sum_range(words, far, x, i, upper[i], x.size)
@@ -57,7 +57,7 @@ def add_mask_field(words, near, far, x, masks, out):
 
 @njit(parallel=True, fastmath=True, cache=True)
 def add_list_field(words, near, far, x, indptr, indices, out):
-    """out[i] += sum over j != i of w_ij x[j]; the near j of row i are listed in rising order, and i among them."""
+    """out[i] += sum over j != i of w_ij x[j]; the near j of row i are listed in ascending order, and i among them."""
     for i in prange(x.size):
         s = 0.0
         start = 0
@@ -177,28 +177,28 @@ def list_distances(words, first, second):
 
 
 @njit(cache=True)
-def next_improving(side, field, unit_of, own, tolerance, start):
-    """First point from `start` on whose flip raises b'Wb, or n where there is none.
+def next_improving(partition, field, group_of, own, tolerance, start):
+    """Return the first sample from `start` on whose flip raises b'Wb, n where there is none.
 
-    The field is that of units, points with equal rows of W; it holds a point's own term, which is taken off.
+    The field is that of groups and contains the sample's own term, which is subtracted.
     """
-    for i in range(start, side.size):
-        unit = unit_of[i]
-        if side[i] * field[unit] - own[unit] < -tolerance[i]:
+    for i in range(start, partition.size):
+        group = group_of[i]
+        if partition[i] * field[group] - own[group] < -tolerance[i]:
             return i
-    return side.size
+    return partition.size
 
 
 @njit(cache=True)
-def sweep_classes(words, near, far, lower, upper, unit_of, own, tolerance, side, field):
-    """Flip each point in turn whose flip raises b'Wb, units sorted by class; returns how many."""
+def sweep_classes(words, near, far, lower, upper, group_of, own, tolerance, partition, field):
+    """Flip in turn each sample whose flip raises b'Wb, groups sorted by class; return the number of flips."""
     flips = 0
-    for point in range(side.size):
-        unit = unit_of[point]
-        if side[point] * field[unit] - own[unit] < -tolerance[point]:
-            side[point] = -side[point]
-            step = 2.0 * side[point]
-            field[unit] += step * own[unit]
-            add_class_row(words, near, far, unit, step, lower[unit], upper[unit], field)
+    for i in range(partition.size):
+        group = group_of[i]
+        if partition[i] * field[group] - own[group] < -tolerance[i]:
+            partition[i] = -partition[i]
+            step = 2.0 * partition[i]
+            field[group] += step * own[group]
+            add_class_row(words, near, far, group, step, lower[group], upper[group], field)
             flips += 1
     return flips

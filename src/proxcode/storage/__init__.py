@@ -1,1 +1,1 @@
-"""Model files and atomic file writes."""
+"""Model files and atomic file writes; knows nothing of what is stored."""

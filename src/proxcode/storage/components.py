@@ -1,9 +1,10 @@
-"""Parameters and fitted parts as JSON and arrays, and back.
+"""Components, parameters and learned state as JSON and arrays, and back.
 
-Nothing is imported by a name found in a file: parts are rebuilt from a dictionary of proxcode's own classes.
-Classifiers of other libraries are put aside, for skops to write and for the reader to trust.
+Nothing is imported by a name found in a file: components are rebuilt from a dictionary of known classes. Classifiers of
+other libraries are set aside, to be written by skops and read only where the caller trusts them.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,74 +12,36 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 
-from proxcode.cut import (
-    AlonNaorGuess,
-    Annealing,
-    BitUpdate,
-    LaplacianGuess,
-    NoUpdate,
-    ProjectionGuess,
-    RandomGuess,
-    Restarts,
-    SignedLaplacianGuess,
-    VectorUpdate,
-)
-from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash
-from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
 from proxcode.storage.container import Tensors
 from proxcode.storage.state import State
-from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, LogisticThreshold
-from proxcode.weights import DifferenceWeights, GradientWeights
 
-PARTS: dict[str, type[BaseEstimator]] = {
-    part.__name__: part
-    for part in (
-        SameLabel,
-        SharedLabel,
-        WithinRadius,
-        GivenPairs,
-        EqualErrorThreshold,
-        LogisticThreshold,
-        CalibratedThreshold,
-        GradientWeights,
-        DifferenceWeights,
-        Restarts,
-        Annealing,
-        RandomGuess,
-        LaplacianGuess,
-        SignedLaplacianGuess,
-        ProjectionGuess,
-        AlonNaorGuess,
-        NoUpdate,
-        BitUpdate,
-        VectorUpdate,
-        KernelHash,
-        LinearHash,
-        SVMHash,
-        ClassifierHash,
-    )
-}
-PARTS["SemidefiniteGuess"] = AlonNaorGuess  # what older files call it
+Classes = Mapping[str, type[BaseEstimator]]
 SPARSE_FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 
 
-class PartsWriter:
-    """Turns values into JSON.
+class ComponentWriter:
+    """Turns values into JSON, and sets arrays and classifiers aside.
+
+    Parameters
+    ----------
+    classes : dict
+        Classes of components that may be stored, by name.
 
     Attributes
     ----------
     tensors : dict of ndarray
-        The arrays met on the way, by where they were met.
+        Arrays, by the place where they were found.
     objects : list
-        The classifiers of other libraries met on the way.
+        Classifiers of other libraries.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, classes: Classes) -> None:
+        self.classes = classes
         self.tensors: Tensors = {}
         self.objects: list[Any] = []
 
     def value(self, value: Any, name: str) -> Any:
-        """Return a parameter as JSON, or say that it cannot be stored."""
+        """Return a parameter as JSON. Raises TypeError where it cannot be stored."""
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, bool | int | float | str):
@@ -90,21 +53,21 @@ class PartsWriter:
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             return {"dict": {key: self.value(item, f"{name}.{key}") for key, item in value.items()}}
         if isinstance(value, BaseEstimator):
-            return self.object(value) if is_classifier(value) else self.part(value, name)
+            return self.object(value) if is_classifier(value) else self.component(value, name)
         return {"sparse": self._sparse(value, name)} if sp.issparse(value) else self._array(value, name)
 
-    def part(self, part: BaseEstimator, name: str) -> dict[str, Any]:
-        """Return a part of proxcode's by its name and parameters."""
-        if PARTS.get(type(part).__name__) is not type(part):
-            raise _refusal(part, name)
-        parameters = part.get_params(deep=False)
+    def component(self, component: BaseEstimator, name: str) -> dict[str, Any]:
+        """Return a component by its class and parameters."""
+        if self.classes.get(type(component).__name__) is not type(component):
+            raise _refusal(component, name)
+        parameters = component.get_params(deep=False)
         return {
-            "class": type(part).__name__,
+            "class": type(component).__name__,
             "parameters": {key: self.value(value, f"{name}.{key}") for key, value in parameters.items()},
         }
 
     def state(self, state: State, name: str) -> dict[str, Any]:
-        """Return what a part learned."""
+        """Return what a component learned."""
         return {
             "values": self.value(dict(state.values), name),
             "arrays": {key: self._array(array, f"{name}.{key}_") for key, array in state.arrays.items()},
@@ -112,7 +75,7 @@ class PartsWriter:
         }
 
     def object(self, value: Any) -> dict[str, int]:
-        """Put a classifier of another library aside."""
+        """Set a classifier of another library aside."""
         self.objects.append(value)
         return {"object": len(self.objects) - 1}
 
@@ -120,7 +83,8 @@ class PartsWriter:
         array = np.asarray(value if hasattr(value, "__array__") else None)
         if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
             raise _refusal(value, name)
-        while name in self.tensors:  # keys of dictionaries may have dots too
+        # Keys of dictionaries may contain dots too.
+        while name in self.tensors:
             name += "_"
         self.tensors[name] = np.asarray(array, array.dtype.newbyteorder("="), order="C")
         return {"array": name}
@@ -139,22 +103,25 @@ class PartsWriter:
 def _refusal(value: Any, name: str) -> TypeError:
     parameter = name.partition(".")[2] or name
     return TypeError(
-        f"{parameter}={value!r} cannot be stored: a file holds numbers, strings, arrays, proxcode's own parts and "
-        "scikit-learn's classifiers; use one of these."
+        f"{parameter}={value!r} cannot be stored: a model file holds numbers, strings, arrays, components of proxcode "
+        "and classifiers of scikit-learn; use one of these."
     )
 
 
-class PartsReader:
+class ComponentReader:
     """Turns JSON back into values.
 
     Parameters
     ----------
+    classes : dict
+        Classes of components, by name.
     tensors : dict of ndarray
     objects : list
-        What was put aside, in the same order.
+        The classifiers that were set aside, in the same order.
     """
 
-    def __init__(self, tensors: Tensors, objects: list[Any]) -> None:
+    def __init__(self, classes: Classes, tensors: Tensors, objects: list[Any]) -> None:
+        self.classes = classes
         self.tensors = tensors
         self.objects = objects
 
@@ -165,24 +132,24 @@ class PartsReader:
         if not isinstance(stored, dict):
             return stored
         if "class" in stored:
-            return self.part(stored)
+            return self.component(stored)
         ((kind, content),) = stored.items()
         return getattr(self, _READERS[kind])(content)
 
-    def part(self, stored: dict[str, Any]) -> Any:
-        """Return a part of proxcode's from its name and parameters."""
+    def component(self, stored: dict[str, Any]) -> Any:
+        """Return a component from its class and parameters."""
         name = stored["class"]
-        if name not in PARTS:
-            raise ValueError(f"it names a part {name!r} that this version does not know: upgrade proxcode")
-        known = PARTS[name]._get_param_names()
+        if name not in self.classes:
+            raise ValueError(f"it names a component {name!r} that this version does not know: upgrade proxcode")
+        known = self.classes[name]._get_param_names()
         if unknown := sorted(set(stored["parameters"]) - set(known)):
             raise ValueError(
                 f"its {name} has a parameter {unknown[0]!r} that this version does not know: upgrade proxcode"
             )
-        return PARTS[name](**{key: self.value(value) for key, value in stored["parameters"].items()})
+        return self.classes[name](**{key: self.value(value) for key, value in stored["parameters"].items()})
 
     def state(self, stored: dict[str, Any]) -> State:
-        """Return what a part learned."""
+        """Return what a component learned."""
         return State(
             values=self.value(stored["values"]),
             arrays={key: self.value(array) for key, array in stored["arrays"].items()},

@@ -1,182 +1,139 @@
-"""Save and load a fitted model: one file, without pickle.
+"""Model files: a fitted model in one file, without pickle.
 
-A model file is a safetensors file (see `_files`) of kind "model". Its JSON holds
+A model file is a safetensors file (see `container.py`) of kind "model". Its JSON holds
 
-- versions: of proxcode and of what it was fitted with, for people to read,
+- versions: of proxcode and of the libraries it was fitted with, for information,
 - parameters: those of the constructor,
-- proximity, hash_function: the fitted parts, by name, parameters and what they learned,
+- proximity, hash_function: the fitted components, by class, parameters and what they learned,
 - seed, history, alpha, n_features, feature_names: the rest of the fitted model,
 - data: fingerprints of the training data, which are not in the file;
 
-arrays are tensors beside it, the codes of the training points among them. Nothing in the file is executed: parts are
-rebuilt from a dictionary of proxcode's own classes. Classifiers of other libraries are one tensor written by skops,
-which is read only where the caller says what to trust.
+arrays are tensors beside it, the codes of the training samples among them. Nothing in the file is executed: components
+are rebuilt from a dictionary of known classes. Classifiers of other libraries are one tensor written by skops, which is
+read only where the caller states which types to trust.
 """
 
-import math
-import numbers
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
-from inspect import signature
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
-from sklearn.exceptions import NotFittedError
 
-from proxcode.bits import BitRecord
-from proxcode.learning import Learned
-from proxcode.storage.components import PartsReader, PartsWriter
+from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
 from proxcode.storage.container import Tensors, read_file, write_file
 
 KIND = "model"
 SKOPS = "skops"
-History = list[BitRecord]
-Model = TypeVar("Model")
 
 
-def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a fitted model in one file.
+@dataclass(frozen=True)
+class ModelContent:
+    """What a model file holds.
 
-    The file appears under its name when it is whole: a crash leaves the file that was there before, or none. Equal fits
-    by equal versions give equal bytes; but skops writes classifiers of other libraries differently each time.
-
-    Parameters
+    Attributes
     ----------
-    model : ProximityPreservingCode
-    path : path
-
-    Notes
-    -----
-    Not in the file: the training data; the seconds of `history_`, which come back as NaN; what `set_output` was called
-    with. A `random_state` that is a generator is stored as None, the seed that was drawn from it is kept: `extend` goes
-    on as before. Numbers of NumPy's types come back as Python's.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode import ProximityPreservingCode
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model = ProximityPreservingCode(n_bits=8, random_state=0).fit(X[:300], y[:300])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "digits.proxcode")
-    ...     model.save(path)
-    ...     loaded = ProximityPreservingCode.load(path)
-    >>> bool((loaded.encode(X) == model.encode(X)).all())
-    True
+    parameters : dict
+        Parameters of the constructor.
+    proximity, hash_function : components
+        Fitted, with methods `state` and `restore`.
+    seed : int
+    history : list of lists of numbers
+        One for each bit.
+    alpha : float
+    n_features : int
+    feature_names : list of str or None
+    data : dict of str to str or None
+        Fingerprints of the training data.
+    codes : ndarray of uint8
+        Codes of the training samples.
     """
-    if not hasattr(model, "n_bits_"):
-        raise NotFittedError(f"this model is not fitted, there is nothing to save to {path}: call fit first.")
-    writer = PartsWriter()
+
+    parameters: Mapping[str, Any]
+    proximity: Any
+    hash_function: Any
+    seed: int
+    history: list[list[Any]]
+    alpha: float
+    n_features: int
+    feature_names: list[str] | None
+    data: dict[str, str | None]
+    codes: Any
+
+
+def write_model(path: str | os.PathLike[str], model: ModelContent, classes: Classes) -> None:
+    """Write a model file atomically; equal models give equal bytes, but for classifiers written by skops."""
+    writer = ComponentWriter(classes)
     content = {
         "versions": versions(),
-        "parameters": stored_parameters(model, writer),
-        "proximity": _fitted(writer, model.proximity_, "proximity"),
-        "hash_function": _fitted(writer, model.hash_function_, "hash_function"),
-        "seed": model._seed,
-        "history": stored_history(model.history_),
-        "alpha": model.alpha_,
-        "n_features": model.n_features_in_,
-        "feature_names": getattr(model, "feature_names_in_", np.array([])).tolist() or None,
-        "data": model._data,
+        "parameters": {name: writer.value(value, f"parameters.{name}") for name, value in model.parameters.items()},
+        "proximity": _stored(writer, model.proximity, "proximity"),
+        "hash_function": _stored(writer, model.hash_function, "hash_function"),
+        "seed": model.seed,
+        "history": model.history,
+        "alpha": model.alpha,
+        "n_features": model.n_features,
+        "feature_names": model.feature_names,
+        "data": model.data,
     }
-    tensors = {**writer.tensors, "codes": model.codes_}
+    tensors = {**writer.tensors, "codes": model.codes}
     if writer.objects:
         tensors[SKOPS] = _dump(writer.objects)
     write_file(path, KIND, content, tensors)
 
 
-def load_model(kind: type[Model], path: str | os.PathLike[str], trusted: Sequence[str] | None = None) -> Model:
-    """Load a model that `save_model` saved.
-
-    It encodes, scores and extends as the saved one does: on the same machine and versions to the last digit, elsewhere
-    to rounding. `extend` needs the training data given.
+def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelContent:
+    """Read a model file.
 
     Parameters
     ----------
-    kind : class
-        ProximityPreservingCode.
     path : path
-    trusted : list of str, default=None
-        For models with classifiers of other libraries: names of types, as skops gives them, that may be built on top of
-        those that skops trusts by itself. None refuses such a model; an empty list trusts skops's own choice.
-
-    Returns
-    -------
-    ProximityPreservingCode
+    classes : dict
+        Classes of components, by name.
+    trusted : list of str or None
+        Types of other libraries that skops may build beside those it trusts itself; None refuses any.
     """
     content, tensors = read_file(path, KIND)
     objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
     try:
-        return _rebuild(kind, content, tensors, PartsReader(tensors, objects))
+        return _content(content, tensors, ComponentReader(classes, tensors, objects))
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}.") from error
     except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} does not hold all that a model file holds ({error!r}): save it again.") from error
+        raise ValueError(f"{path} lacks a part of a model file ({error!r}): save the model again.") from error
 
 
-def _rebuild(kind: type[Model], content: dict[str, Any], tensors: Tensors, reader: PartsReader) -> Model:
-    parameters = {name: reader.value(value) for name, value in content["parameters"].items()}
-    unknown = sorted(set(parameters) - set(signature(kind).parameters))
-    if unknown:
-        raise ValueError(f"its model has a parameter {unknown[0]!r} that this version does not know: upgrade proxcode")
-    model: Any = kind(**parameters)
-    model.n_features_in_ = content["n_features"]
-    if content["feature_names"] is not None:
-        model.feature_names_in_ = np.array(content["feature_names"], dtype=object)
-    learned = Learned(
-        seed=content["seed"],
-        data=content["data"],
+def _content(content: dict[str, Any], tensors: Tensors, reader: ComponentReader) -> ModelContent:
+    return ModelContent(
+        parameters={name: reader.value(value) for name, value in content["parameters"].items()},
         proximity=_restored(reader, content["proximity"]),
         hash_function=_restored(reader, content["hash_function"]),
-        history=loaded_history(content["history"]),
+        seed=content["seed"],
+        history=content["history"],
+        alpha=content["alpha"],
+        n_features=content["n_features"],
+        feature_names=content["feature_names"],
+        data=content["data"],
+        codes=tensors["codes"],
     )
-    model._take_over(learned, tensors["codes"])
-    return model
 
 
 def versions() -> dict[str, str]:
     """Return the versions that results may depend on."""
-    return {
-        "proxcode": version("proxcode"),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-        "python": platform.python_version(),
-    }
+    libraries = {name: version(name) for name in ("proxcode", "numpy", "scipy", "scikit-learn")}
+    return {**libraries, "python": platform.python_version()}
 
 
-def stored_parameters(model: Any, writer: PartsWriter) -> dict[str, Any]:
-    """Return the constructor's parameters as JSON; a generator as None."""
-    parameters = model.get_params(deep=False)
-    if not isinstance(parameters["random_state"], numbers.Integral):
-        parameters["random_state"] = None
-    return {name: writer.value(value, f"parameters.{name}") for name, value in parameters.items()}
+def _stored(writer: ComponentWriter, component: Any, name: str) -> dict[str, Any]:
+    return {**writer.component(component, name), "state": writer.state(component.state(), name)}
 
 
-def stored_history(history: History) -> list[list[float]]:
-    """Return all of each record but its seconds, which differ from run to run."""
-    return [[float(value) if isinstance(value, float) else int(value) for value in record[:-1]] for record in history]
-
-
-def loaded_history(stored: list[list[Any]]) -> History:
-    """Return records whose seconds are NaN."""
-    return [BitRecord._make([*record, math.nan]) for record in stored]
-
-
-def _fitted(writer: PartsWriter, part: Any, name: str) -> dict[str, Any]:
-    return {**writer.part(part, name), "state": writer.state(part.state(), name)}
-
-
-def _restored(reader: PartsReader, stored: dict[str, Any]) -> Any:
-    part = reader.part(stored)
-    part.restore(reader.state(stored["state"]))
-    return part
+def _restored(reader: ComponentReader, stored: dict[str, Any]) -> Any:
+    component = reader.component(stored)
+    component.restore(reader.state(stored["state"]))
+    return component
 
 
 def _dump(objects: list[Any]) -> Any:
@@ -195,13 +152,12 @@ def _load(path: str | os.PathLike[str], data: bytes, trusted: Sequence[str] | No
     unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(trusted or []))
     if unknown:
         raise ValueError(
-            f"{path} holds classifiers with types that skops does not trust by itself, {', '.join(unknown)}: if you "
-            f"do, pass trusted={sorted([*(trusted or []), *unknown])}."
+            f"{path} holds classifiers of types that skops does not trust, {', '.join(unknown)}: if you do, pass "
+            f"trusted={sorted([*(trusted or []), *unknown])}."
         )
     if trusted is None:
         raise ValueError(
-            f"{path} holds classifiers of another library: pass trusted=[] to have them built of the types that skops "
-            "trusts by itself."
+            f"{path} holds classifiers of another library: pass trusted=[] to load those of types that skops trusts."
         )
     return list(skops_io.loads(data, trusted=list(trusted)))
 

@@ -1,4 +1,4 @@
-"""What a file keeps of something learned."""
+"""What a model file keeps of a component, and fingerprints of arrays."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 65_536  # rows that are copied at a time where an array is not in C order
+# Rows that are copied at a time where an array is not in C order.
+BLOCK = 65_536
 
 
 class State(NamedTuple):
-    """What something learned, in parts that a file can hold.
+    """What a component learned, in a form that a file can hold.
 
     Attributes
     ----------
@@ -32,8 +33,8 @@ def fingerprint(array: NDArray[Any] | None) -> str | None:
 
     Examples
     --------
-    >>> points = np.ones((3, 2))
-    >>> fingerprint(points) == fingerprint(np.asfortranarray(points))
+    >>> samples = np.ones((3, 2))
+    >>> fingerprint(samples) == fingerprint(np.asfortranarray(samples))
     True
     """
     if array is None:

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, WithinRadius
-
 WIDTH, HEIGHT, MARGIN = 220, 56, 4
 # All in the page's own colour and font, so that light and dark pages will do.
 CARD = (
@@ -47,7 +45,7 @@ def summary_html(model: Any) -> str:
     terms = {
         "code": f"{model.n_bits_:,} bits, near up to Hamming distance {model.radius_:,}",
         "learned from": f"{len(model.codes_):,} points x {model.n_features_in_:,} features",
-        "near means": describe(model.proximity_),
+        "near means": model.proximity_.describe(),
         "hash function": repr(model.hash_function_),
         "training loss": f"{losses[-1]:.2%} of pairs misplaced",
     }
@@ -64,22 +62,6 @@ def summary_html(model: Any) -> str:
         f'<table style="{TABLE}"><tbody>{lines}</tbody></table>'
         f"{loss_svg(losses)}</div>{_diagram(model)}"
     )
-
-
-def describe(proximity: Proximity) -> str:
-    """Say what near means, in a few words; a class that is not ours is shown as it is.
-
-    Examples
-    --------
-    >>> describe(SameLabel())
-    'the same label'
-    """
-    if isinstance(proximity, WithinRadius):
-        return f"{proximity.metric} distance of at most {proximity.radius_:.4g}"
-    if isinstance(proximity, GivenPairs):
-        return f"listed as near; pairs not listed are {proximity.others}"
-    words = {SameLabel: "the same label", SharedLabel: "at least one label in common"}
-    return words.get(type(proximity), repr(proximity))
 
 
 def loss_svg(losses: Sequence[float]) -> str:

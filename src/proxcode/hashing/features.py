@@ -1,0 +1,174 @@
+"""Features of the training samples and sums over them, computed in blocks of rows.
+
+Inputs f(x), kernel values or plain coordinates, give features phi(x) = R^-T f(x). With the centred features P and
+U'U = P'P + ridge n, the functions psi(x) = U^-T (phi(x) - mean) make the normal equations of ridge regression the
+identity, and sum_j psi_j(x_i)^2 + 1/n is the leverage of a sample: the share of its own value that it explains.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from proxcode.hashing.base import Matrix, Vector
+from proxcode.utils.blocks import map_blocks
+from proxcode.utils.rows import Index
+
+SignedLabels = NDArray[np.int8]  # +1 or -1, shape (n_samples, n_labels)
+
+# Values of the ridge to choose from by leave-one-out, all above the rounding of single precision.
+RIDGES = (1e-3, 1e-4, 1e-5, 1e-6)
+# Numbers of features (at least, at most) and of samples that this choice is made with.
+MIN_RIDGE_FEATURES, RIDGE_FEATURES, RIDGE_SAMPLES = 200, 1500, 2000
+# Rows of a block while fitting; each block adds a matrix of shape (m, m).
+FIT_BLOCK = 8192
+# Columns of a triangular system that are solved for at a time.
+PANEL = 256
+
+
+class Features:
+    """Features phi at the training samples.
+
+    Parameters
+    ----------
+    inputs : callable
+        Gives f(x) for each row of a matrix.
+    root : ndarray of shape (m, m) or None
+        R, upper triangular; None is the identity.
+    X : ndarray of shape (n, d)
+    n_features : int
+        m.
+    labels : ndarray of int8, shape (n, n_labels), or None
+        +1 or -1.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (m,)
+    gram : ndarray of shape (m, m)
+        The centred Gram matrix.
+    moments : ndarray of shape (m, n_labels)
+        Sums over samples of features times centred labels; no columns without labels.
+    kept : ndarray of shape (n, m) or None
+        The features, kept where there are no labels; with labels few of them are needed again and recomputed.
+    """
+
+    def __init__(
+        self,
+        inputs: Callable[[Matrix], Matrix],
+        root: Matrix | None,
+        X: Matrix,
+        n_features: int,
+        labels: SignedLabels | None,
+    ) -> None:
+        self.inputs, self.X, self.n, self.m = inputs, X, len(X), n_features
+        self.root = None if root is None else TriangularSolver(root, X.dtype)
+        self.kept = np.empty((self.n, self.m), X.dtype) if labels is None else None
+        self.gram, self.mean = np.zeros((self.m, self.m), order="F"), np.zeros(self.m)
+        self.moments = np.zeros((self.m, 0 if labels is None else labels.shape[1]))
+        self._sum_up(labels)
+
+    def _sum_up(self, labels: SignedLabels | None) -> None:
+        centred_labels = np.empty((self.n, 0), self.X.dtype)
+        if labels is not None:
+            centred_labels = labels - labels.mean(axis=0).astype(self.X.dtype)
+
+        def sums_of(rows: slice) -> tuple[Matrix, Vector, Matrix]:
+            block = self.compute(self.X[rows])
+            if self.kept is not None:
+                self.kept[rows] = block
+            sums = block.sum(axis=0, dtype=np.float64)
+            return block.T @ block, sums, block.T @ centred_labels[rows]
+
+        for _, (gram, sums, moments) in map_blocks(sums_of, self.n, FIT_BLOCK):
+            self.gram += gram
+            self.mean += sums / self.n
+            self.moments += moments
+        self.gram -= self.n * np.outer(self.mean, self.mean)
+
+    def compute(self, samples: Matrix) -> Matrix:
+        """Return phi of samples."""
+        values = self.inputs(samples)
+        return values if self.root is None else self.root.solve(values)
+
+    def factor(self, ridge: float) -> Matrix:
+        """Return U of all features."""
+        penalised = self.gram.copy(order="F")
+        penalised[np.diag_indices(self.m)] += ridge * self.n
+        try:
+            return cholesky(penalised, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError as error:
+            raise ValueError(f"ridge={ridge}: lost in rounding; set a larger ridge, or pass X in float64.") from error
+
+    def whitened(self, upper: Matrix) -> Matrix:
+        """Return psi at all samples; it overwrites the kept features."""
+        if self.kept is None:
+            raise RuntimeError("features are kept only where there are no labels")
+        basis, solver, mean = self.kept, TriangularSolver(upper, self.X.dtype), self.mean.astype(self.X.dtype)
+
+        def whiten(rows: slice) -> None:
+            basis[rows] = solver.solve(basis[rows] - mean)
+
+        for _ in map_blocks(whiten, self.n):
+            pass
+        return basis
+
+    def best_ridge(self, labels: SignedLabels) -> float:
+        """Return the ridge of least squared leave-one-out error, from the first features and evenly spaced samples."""
+        n = self.n
+        m = min(self.m, RIDGE_FEATURES, max(MIN_RIDGE_FEATURES, n // 2))
+        rows = np.linspace(0, n - 1, min(n, RIDGE_SAMPLES)).astype(np.int64)
+        features = self.compute(self.X[rows])[:, :m] - self.mean[:m]
+        centred_labels = labels[rows] - labels.mean(axis=0)
+        errors = []
+        for ridge in RIDGES:
+            upper = cholesky(self.gram[:m, :m] + ridge * n * np.eye(m))
+            psi = solve_triangular(upper, features.T, trans=1).T
+            fitted = psi @ solve_triangular(upper, self.moments[:m], trans=1)
+            leverage = (psi**2).sum(axis=1) + 1 / n
+            errors.append(float(((centred_labels - fitted) ** 2).sum(axis=1) @ (1 - leverage) ** -2.0))
+        return RIDGES[int(np.argmin(errors))]
+
+    def leave_one_out(self, upper: Matrix, along_psi: Matrix, labels: SignedLabels, rows: Index) -> Matrix:
+        """Return the label scores of training samples `rows`, each as if fitted without that sample."""
+        n, dtype = self.n, self.X.dtype
+        label_mean, mean = labels.mean(axis=0).astype(dtype), self.mean.astype(dtype)
+        solver, along_psi = TriangularSolver(upper, dtype), along_psi.astype(dtype)
+        rounding = np.finfo(dtype).eps
+
+        def scores_of(block: slice) -> Matrix:
+            chosen = rows[block]
+            psi = solver.solve(self.compute(self.X[chosen]) - mean)
+            unexplained = 1 - 1 / n - (psi**2).sum(axis=1, keepdims=True)
+            # A sample that explains itself entirely leaves nothing but rounding.
+            is_known = unexplained > 1000 * rounding
+            centred = labels[chosen] - label_mean
+            scores = centred - (centred - psi @ along_psi) / np.where(is_known, unexplained, 1)
+            # Minus the mean of the other samples: the mean with the sample, and its rounding, would reveal its label.
+            scores += centred / (n - 1)
+            return np.where(is_known & (np.abs(scores) > 100 * rounding), scores, 0)
+
+        scores = np.empty((len(rows), labels.shape[1]), dtype)
+        for block, values in map_blocks(scores_of, len(rows)):
+            scores[block] = values
+        return scores
+
+
+class TriangularSolver:
+    """Rows times the inverse of an upper triangular matrix, panel by panel, by matrix products alone.
+
+    scipy calls the BLAS routine for it with Python's lock held: blocks in other threads would have to wait.
+    """
+
+    def __init__(self, upper: Matrix, dtype: Any) -> None:
+        self.upper = upper.astype(dtype, order="C")
+        self.panels = [slice(start, min(start + PANEL, len(upper))) for start in range(0, len(upper), PANEL)]
+        self.inverses = [solve_triangular(upper[p, p], np.eye(p.stop - p.start)).astype(dtype) for p in self.panels]
+
+    def solve(self, rows: Matrix) -> Matrix:
+        """Return rows U^-1; it overwrites `rows`."""
+        for panel, inverse in zip(self.panels, self.inverses, strict=True):
+            known = slice(0, panel.start)
+            rows[:, panel] = (rows[:, panel] - rows[:, known] @ self.upper[known, panel]) @ inverse
+        return rows

@@ -1,0 +1,96 @@
+"""What every kind of pairs provides, to the loop over bits and to evaluation."""
+
+from abc import ABC, abstractmethod
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxcode.cut.graph import QuadraticForm, SignedGraph
+from proxcode.hamming import GrowingCode
+from proxcode.utils.rows import ALL, Index, Rows
+
+Table = NDArray[np.float64]
+
+# Cuts tried for a bit: MAX_CUTS for each of the first bits, then CUTS // (k + 1) for bit k.
+MAX_CUTS, CUTS = 8, 64
+
+
+class Form(NamedTuple):
+    """Quadratic form that scores a bit, and the samples it covers."""
+
+    form: QuadraticForm
+    samples: Rows
+
+
+class CodedPairs(ABC):
+    """Pairs of samples with the Hamming distances of a code.
+
+    Attributes
+    ----------
+    samples : slice or ndarray of int
+        The samples that the graph covers, in ascending order; `slice(None)` is all.
+    """
+
+    samples: Rows
+
+    @abstractmethod
+    def counts(self) -> tuple[Index, Index]:
+        """Return the numbers of near and of far pairs at Hamming distance h = 0..n_bits."""
+
+    @abstractmethod
+    def graph(self, near: Table, far: Table) -> SignedGraph:
+        """Return the signed graph W of Step II.
+
+        Parameters
+        ----------
+        near, far : ndarrays of shape (n_bits + 1,)
+            Weights of near and of far pairs at Hamming distance h = 0..n_bits.
+        """
+
+    def form(self, near: Table, far: Table) -> Form:
+        """Return the quadratic form that refinement maximises: that of the graph."""
+        return Form(self.graph(near, far), self.samples)
+
+
+class Pairs(ABC):
+    """Near, far and unknown pairs of `n_samples` samples.
+
+    Attributes
+    ----------
+    n_samples : int
+    """
+
+    n_samples: int
+
+    @abstractmethod
+    def with_code(self, code: GrowingCode) -> CodedPairs:
+        """Return all pairs with the Hamming distances of a code."""
+
+    @abstractmethod
+    def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> CodedPairs:
+        """Return pairs whose sums run over a random subset of the samples, unbiased up to one common factor."""
+
+    @abstractmethod
+    def take(self, samples: Index) -> "Pairs":
+        """Return the pairs among a subset of the samples, given in ascending order."""
+
+    def near_rows(self, queries: Index) -> NDArray[np.bool_]:
+        """Return whether each sample is near to each query, shape (n_queries, n_samples), where no pair is unknown."""
+        raise NotImplementedError(f"{type(self).__name__} does not implement near_rows")
+
+    def labels(self) -> Any:
+        """Return the labels as a sparse 0/1 matrix of shape (n_samples, n_labels), None where there are no labels."""
+        return None
+
+    def pool(self, max_samples: int, rng: np.random.Generator) -> Rows:
+        """Return the samples from which the subsets of all bits are drawn."""
+        return ALL
+
+    def subset_size(self, max_samples: int, n_bits: int) -> int:
+        """Return the size of the subset for the bit that follows a code of `n_bits` bits."""
+        return max_samples
+
+    def n_cuts(self, n_bits: int) -> int:
+        """Return the number of cuts worth trying for the bit that follows a code of `n_bits` bits."""
+        return max(1, min(MAX_CUTS, CUTS // (n_bits + 1)))

@@ -1,0 +1,205 @@
+"""Pairs that are near by their labels: the same class, or a label in common."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxcode.cut.graph import Vector
+from proxcode.cut.result import Partition
+from proxcode.hamming import GrowingCode, Words
+from proxcode.pairs._kernels import (
+    add_class_field,
+    add_class_row,
+    add_mask_field,
+    add_mask_row,
+    count_masks,
+    count_ranges,
+    sweep_classes,
+)
+from proxcode.pairs.base import Pairs, Table
+from proxcode.pairs.groups import GroupGraph, Groups, Subset, group_samples
+from proxcode.utils.rows import ALL, Index, Rows
+
+# Samples from which the subsets of all bits are drawn; more do not improve the bits.
+POOL_SAMPLES = 20_000
+# Number of bits learned from the full subset; later bits are learned from a share that falls as 1 / n_bits.
+FULL_BITS = 12
+# Smallest subset of these later bits, in samples.
+MIN_SUBSET = 2500
+# Near pairs for each sample of a subset; where there would be fewer, classes are drawn whole.
+ENOUGH_NEAR = 10
+
+
+class LabelPairs(Pairs):
+    """Pairs by labels: bits are directions among few labels, which few samples determine."""
+
+    def pool(self, max_samples: int, rng: np.random.Generator) -> Rows:
+        n_pooled = max(POOL_SAMPLES, max_samples)
+        return ALL if n_pooled >= self.n_samples else self.draw(n_pooled, rng)
+
+    def subset_size(self, max_samples: int, n_bits: int) -> int:
+        share = min(1.0, FULL_BITS / (n_bits + 1))
+        return max(min(max_samples, MIN_SUBSET), int(share * max_samples))
+
+    def draw(self, n_drawn: int, rng: np.random.Generator) -> Index:
+        """Draw a random subset of the samples, in ascending order."""
+        return np.sort(rng.choice(self.n_samples, n_drawn, replace=False))
+
+
+class SameClassPairs(LabelPairs):
+    """Near where the classes are equal.
+
+    Parameters
+    ----------
+    classes : ndarray of int, shape (n_samples,)
+        Classes as the integers 0, 1, ...
+    """
+
+    def __init__(self, classes: Index) -> None:
+        self.classes = classes
+        self.n_samples = len(classes)
+
+    def labels(self) -> Any:
+        ones = np.ones(self.n_samples, np.int8)
+        shape = (self.n_samples, int(self.classes.max()) + 1)
+        return sp.csr_array((ones, (np.arange(self.n_samples), self.classes)), shape=shape)
+
+    def take(self, samples: Index) -> "SameClassPairs":
+        return SameClassPairs(self.classes[samples])
+
+    def near_rows(self, queries: Index) -> NDArray[np.bool_]:
+        return self.classes[queries][:, None] == self.classes
+
+    def with_code(self, code: GrowingCode) -> "ClassGroups":
+        words, keys, group_of, size = group_samples(code.words, self.classes[None])
+        return ClassGroups(
+            words=words,
+            group_of=group_of,
+            size=size,
+            near_within=np.ones(len(size), bool),
+            n_bits=code.n_bits,
+            lower=np.searchsorted(keys[0], keys[0], side="left"),
+            upper=np.searchsorted(keys[0], keys[0], side="right"),
+        )
+
+    def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> Subset:
+        samples = self.draw(n_samples, rng)
+        groups = self.take(samples).with_code(code.take(samples))
+        n_near = _n_pairs_within(np.bincount(self.classes))
+        n_far = self.n_samples * (self.n_samples - 1) // 2 - n_near
+        sampled_near, sampled_far = (max(1, int(counts.sum())) for counts in groups.counts())
+        near_factor = n_near * sampled_far / (max(1, n_far) * sampled_near)
+        return Subset(samples=samples, groups=groups, near_factor=near_factor)
+
+    def draw(self, n_drawn: int, rng: np.random.Generator) -> Index:
+        """Draw a random subset; whole classes, up to a size, where it would have few near or no far pairs otherwise."""
+        sizes = np.bincount(self.classes)
+        if _n_pairs_within(sizes) * n_drawn >= ENOUGH_NEAR * self.n_samples**2:
+            drawn = super().draw(n_drawn, rng)
+            if len(np.unique(self.classes[drawn])) > 1:
+                return drawn
+        samples = rng.permutation(self.n_samples)
+        samples = samples[np.argsort(self.classes[samples], kind="stable")]
+        place_in_class = np.arange(self.n_samples) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        # Classes in random order, those of one sample last.
+        turn = rng.random(len(sizes)) + (sizes < 2)
+        # At most this many samples of a class, so that many classes are drawn.
+        most = max(2, min(50, n_drawn // min(50, (sizes > 0).sum())))
+        priority = turn[self.classes[samples]] + 2.0 * (place_in_class >= most)
+        return np.sort(samples[np.argsort(priority, kind="stable")[:n_drawn]])
+
+
+@dataclass(frozen=True)
+class ClassGroups(Groups):
+    """Groups sorted by class: those near group i are lower[i] to upper[i] - 1, itself included."""
+
+    lower: Index
+    upper: Index
+
+    def near_counts(self) -> Index:
+        return count_ranges(self.words, self.size, self.upper, self.n_bits)
+
+    def add_field(self, near: Table, far: Table, x: Vector, out: Vector) -> None:
+        add_class_field(self.words, near, far, x, self.lower, self.upper, out)
+
+    def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
+        add_class_row(self.words, near, far, i, step, int(self.lower[i]), int(self.upper[i]), field)
+
+    def graph(self, near: Table, far: Table) -> "ClassGraph":
+        return ClassGraph(self, near, far)
+
+
+class ClassGraph(GroupGraph):
+    """The graph of `ClassGroups`, which sweeps over all samples in one kernel."""
+
+    groups: ClassGroups
+
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
+        groups = self.groups
+        ranges = (groups.lower, groups.upper, groups.group_of)
+        return int(sweep_classes(groups.words, self.near, self.far, *ranges, self.own, tolerance, partition, field))
+
+
+class SharedLabelPairs(LabelPairs):
+    """Near where two samples have a label in common.
+
+    Parameters
+    ----------
+    masks : ndarray of uint64, shape (n_mask_words, n_samples)
+        Label sets as bits.
+    """
+
+    def __init__(self, masks: Words) -> None:
+        self.masks = masks
+        self.n_samples = masks.shape[1]
+
+    def labels(self) -> Any:
+        columns = []
+        for mask in self.masks:
+            bits = np.unpackbits(mask.view(np.uint8).reshape(-1, 8), axis=1, bitorder="little")
+            columns.append(sp.csr_array(bits[:, bits.any(axis=0)].astype(np.int8)))
+        return sp.csr_array(sp.hstack(columns))
+
+    def take(self, samples: Index) -> "SharedLabelPairs":
+        return SharedLabelPairs(np.ascontiguousarray(self.masks[:, samples]))
+
+    def near_rows(self, queries: Index) -> NDArray[np.bool_]:
+        near = np.zeros((len(queries), self.n_samples), bool)
+        for mask in self.masks:
+            near |= (mask[queries][:, None] & mask) != 0
+        return near
+
+    def with_code(self, code: GrowingCode) -> "LabelSetGroups":
+        words, masks, group_of, size = group_samples(code.words, self.masks)
+        near_within = (masks != 0).any(axis=0)
+        return LabelSetGroups(
+            words=words, group_of=group_of, size=size, near_within=near_within, n_bits=code.n_bits, masks=masks
+        )
+
+    def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> Subset:
+        samples = self.draw(n_samples, rng)
+        return Subset(samples=samples, groups=self.take(samples).with_code(code.take(samples)))
+
+
+@dataclass(frozen=True)
+class LabelSetGroups(Groups):
+    """Groups with label sets as bit masks, shape (n_mask_words, n_groups): near where two masks meet."""
+
+    masks: Words
+
+    def near_counts(self) -> Index:
+        return count_masks(self.words, self.masks, self.size, self.n_bits)
+
+    def add_field(self, near: Table, far: Table, x: Vector, out: Vector) -> None:
+        add_mask_field(self.words, near, far, x, self.masks, out)
+
+    def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
+        add_mask_row(self.words, near, far, i, step, self.masks, field)
+
+
+def _n_pairs_within(sizes: Index) -> int:
+    """Return the number of pairs within groups of the given sizes."""
+    return int((sizes * (sizes - 1) // 2).sum())

@@ -1,0 +1,229 @@
+"""Pairs that are listed: near pairs alone, or near and far pairs."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxcode.cut import SparseGraph
+from proxcode.cut.graph import QuadraticForm, Vector
+from proxcode.hamming import GrowingCode
+from proxcode.pairs._kernels import add_cross_field, add_list_field, add_list_row, list_distances
+from proxcode.pairs.base import CodedPairs, Form, Pairs, Table
+from proxcode.pairs.groups import GroupGraph, Groups, Planes, threads_for
+from proxcode.utils.rows import ALL, Index
+
+# Sums of n samples over a subset of L and back take 2 n L steps, those of all pairs n^2: exact up to n = EXACT_SHARE L.
+EXACT_SHARE = 2.5
+
+
+class NearLists(Pairs):
+    """Near where listed, far elsewhere.
+
+    Parameters
+    ----------
+    first, second : ndarrays of int, shape (n_pairs,)
+        The near pairs, each once, with first[k] < second[k].
+    n_samples : int
+    """
+
+    def __init__(self, first: Index, second: Index, n_samples: int) -> None:
+        self.first, self.second, self.n_samples = first, second, n_samples
+        diagonal = np.arange(n_samples)
+        rows, columns = np.concatenate([first, second, diagonal]), np.concatenate([second, first, diagonal])
+        near = sp.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=(n_samples, n_samples))
+        near.sort_indices()
+        # Row by row, the near samples of each sample in ascending order, itself included.
+        self.indptr, self.indices = near.indptr.astype(np.int64), near.indices.astype(np.int64)
+
+    def take(self, samples: Index) -> "NearLists":
+        first, second, _ = _renumbered(self.first, self.second, samples, self.n_samples)
+        return NearLists(first, second, len(samples))
+
+    def near_rows(self, queries: Index) -> NDArray[np.bool_]:
+        near = np.zeros((len(queries), self.n_samples), bool)
+        for row, query in zip(near, queries, strict=True):
+            row[self.indices[self.indptr[query] : self.indptr[query + 1]]] = True
+        return near
+
+    def with_code(self, code: GrowingCode) -> "ListGroups":
+        samples = np.arange(self.n_samples)
+        return ListGroups(
+            words=tuple(code.words),
+            group_of=samples,
+            size=np.ones_like(samples),
+            near_within=np.zeros(self.n_samples, bool),
+            n_bits=code.n_bits,
+            pairs=self,
+        )
+
+    def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> "NearListsOfSubset":
+        samples = np.sort(rng.choice(self.n_samples, n_samples, replace=False))
+        part = self.take(samples).with_code(code.take(samples))
+        return NearListsOfSubset(samples=samples, part=part, pairs=self, code=code)
+
+    def n_cuts(self, n_bits: int) -> int:
+        """Return 1: cuts from different starts end close together, unlike those of classes."""
+        return 1
+
+
+@dataclass(frozen=True)
+class ListGroups(Groups):
+    """Every sample as a group of its own, near samples as listed."""
+
+    pairs: NearLists
+
+    def near_counts(self) -> Index:
+        first = np.repeat(np.arange(len(self.size)), np.diff(self.pairs.indptr))
+        once = first < self.pairs.indices
+        distance = list_distances(self.words, first[once], self.pairs.indices[once])
+        return np.bincount(distance, minlength=self.n_bits + 1)
+
+    def add_field(self, near: Table, far: Table, x: Vector, out: Vector) -> None:
+        add_list_field(self.words, near, far, x, self.pairs.indptr, self.pairs.indices, out)
+
+    def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
+        add_list_row(self.words, near, far, i, step, self.pairs.indptr, self.pairs.indices, field)
+
+
+@dataclass(frozen=True)
+class NearListsOfSubset(CodedPairs):
+    """All near pairs, which are few and listed, and the far pairs of a subset of the samples.
+
+    Attributes
+    ----------
+    samples : ndarray of int
+        The subset, in ascending order.
+    part : ListGroups
+        Pairs among the subset.
+    pairs : NearLists
+        Pairs among all samples.
+    code : GrowingCode
+        Of all samples.
+    """
+
+    samples: Index
+    part: ListGroups
+    pairs: NearLists
+    code: GrowingCode
+
+    def graph(self, near: Table, far: Table) -> GroupGraph:
+        return self.part.graph(near, far)
+
+    def counts(self) -> tuple[Index, Index]:
+        """Return the counts of all near pairs, and those of the sampled far pairs scaled up to all."""
+        if self._exact:
+            return self.pairs.with_code(self.code).counts()
+        with threads_for(len(self.pairs.first)):
+            near = self.pairs.with_code(self.code).near_counts()
+        n = self.pairs.n_samples
+        n_far = n * (n - 1) // 2 - len(self.pairs.first)
+        factor = n_far / max(1, int(self._part_far.sum()))
+        return near, np.rint(self._part_far * factor).astype(np.int64)
+
+    def form(self, near: Table, far: Table) -> Form:
+        """Return the form over all samples; it is exact where that costs no more than a subset."""
+        if self._exact:
+            return self.pairs.with_code(self.code).form(near, far)
+        factor = self.pairs.n_samples / (2 * len(self.samples))
+        return Form(SubsetForm(self.pairs, self.code, near, factor * far, self.samples), ALL)
+
+    @property
+    def _exact(self) -> bool:
+        return self.pairs.n_samples <= EXACT_SHARE * len(self.samples)
+
+    @cached_property
+    def _part_far(self) -> Index:
+        return self.part.counts()[1]
+
+
+class SubsetForm(QuadraticForm):
+    """Near weights of all pairs, exact; far weights of pairs with at least one sample in the subset, scaled up.
+
+    A far pair is counted once per endpoint in the subset; the factor in `far` makes the sum unbiased. The kernel sums
+    far weights over all these pairs, and the corrections remove those of near pairs.
+    """
+
+    def __init__(self, pairs: NearLists, code: GrowingCode, near: Table, far: Table, samples: Index) -> None:
+        self.n_nodes, self.samples, self.far = pairs.n_samples, samples, far
+        self.words: Planes = tuple(code.words)
+        self.subset_words: Planes = tuple(np.ascontiguousarray(word[samples]) for word in code.words)
+        rows, columns = np.repeat(np.arange(self.n_nodes), np.diff(pairs.indptr)), pairs.indices
+        in_subset = np.zeros(self.n_nodes)
+        in_subset[samples] = 1.0
+        with threads_for(len(rows)):
+            distance = list_distances(self.words, rows, columns)
+        weights = np.where(rows == columns, 0.0, near[distance])
+        weights -= (in_subset[rows] + in_subset[columns]) * far[distance]
+        self.corrections = sp.csr_array((weights, columns, pairs.indptr), shape=(self.n_nodes, self.n_nodes))
+
+    def matvec(self, x: Vector) -> Vector:
+        out: Vector = self.corrections @ x
+        to_subset = np.zeros(len(self.samples))
+        with threads_for(len(out) * len(to_subset)):
+            add_cross_field(self.words, np.arange(len(out)), self.far, self.subset_words, x[self.samples], out)
+            add_cross_field(self.words, self.samples, self.far, self.words, x, to_subset)
+        out[self.samples] += to_subset
+        return out
+
+
+class ListedPairs(Pairs):
+    """Near or far where listed, unknown elsewhere.
+
+    Parameters
+    ----------
+    first, second : ndarrays of int, shape (n_pairs,)
+        The listed pairs, each once, with first[k] < second[k].
+    near : ndarray of bool, shape (n_pairs,)
+        Whether a listed pair is near; it is far otherwise.
+    n_samples : int
+    """
+
+    def __init__(self, first: Index, second: Index, near: NDArray[np.bool_], n_samples: int) -> None:
+        self.first, self.second, self.near, self.n_samples = first, second, near, n_samples
+
+    def take(self, samples: Index) -> "ListedPairs":
+        first, second, kept = _renumbered(self.first, self.second, samples, self.n_samples)
+        return ListedPairs(first, second, self.near[kept], len(samples))
+
+    def with_code(self, code: GrowingCode) -> "CodedList":
+        with threads_for(len(self.first)):
+            distance = list_distances(tuple(code.words), self.first, self.second)
+        return CodedList(pairs=self, distance=distance, n_bits=code.n_bits)
+
+    def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> "CodedList":
+        """Return all listed pairs: their number is the cost, and a subset of the samples may have none."""
+        return self.with_code(code)
+
+
+@dataclass(frozen=True)
+class CodedList(CodedPairs):
+    """The listed pairs of `ListedPairs` with their Hamming distances."""
+
+    pairs: ListedPairs
+    distance: Index
+    n_bits: int
+    samples = ALL
+
+    def counts(self) -> tuple[Index, Index]:
+        near = self.pairs.near
+        return (
+            np.bincount(self.distance[near], minlength=self.n_bits + 1),
+            np.bincount(self.distance[~near], minlength=self.n_bits + 1),
+        )
+
+    def graph(self, near: Table, far: Table) -> SparseGraph:
+        pairs = self.pairs
+        weight = np.where(pairs.near, near[self.distance], far[self.distance])
+        half = sp.coo_array((weight, (pairs.first, pairs.second)), shape=(pairs.n_samples, pairs.n_samples))
+        return SparseGraph(half + half.T)
+
+
+def _renumbered(first: Index, second: Index, samples: Index, n_samples: int) -> tuple[Index, Index, NDArray[np.bool_]]:
+    """Return the pairs within a subset, by their places in it, and which of the given pairs these are."""
+    place = np.full(n_samples, -1)
+    place[samples] = np.arange(len(samples))
+    kept = (place[first] >= 0) & (place[second] >= 0)
+    return place[first[kept]], place[second[kept]], kept

@@ -1,0 +1,200 @@
+"""Pairs of samples within a distance: the distance of a given rank, and the list of pairs within a radius.
+
+Distances are computed in blocks of rows, each against all later rows, and the blocks are never kept:
+
+1. `distance_of_rank` counts the distances in bins, replaces the bins by finer ones within the bin that holds the wanted
+   rank until few distances are in it, and sorts these: exact, in bounded memory, in two or three passes;
+2. `pairs_within` lists the pairs once.
+
+Euclidean distances come from inner products, which round by some 1e-13 max |x|^2. Pairs this close to a limit are
+measured again from differences.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxcode.utils.blocks import map_blocks
+from proxcode.utils.rows import Index
+
+Matrix = NDArray[Any]
+Vector = NDArray[np.float64]
+T = TypeVar("T")
+
+# Entries of a block of distances.
+BLOCK_ENTRIES = 1 << 22
+# Bins of a pass, and rows from which the first bins are found.
+N_BINS, SAMPLE_ROWS = 1024, 256
+# Distances that are sorted; while a bin holds more, it is divided again.
+MAX_SORTED = 1 << 21
+# Largest number of near pairs that are listed; each takes some 50 bytes while a code is learned.
+MAX_PAIRS = 100_000_000
+# Pairs whose differences are held at a time.
+MEASURED_PAIRS = 2048
+# Rounding of squared distances by inner products, relative to the largest squared norm.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class _Bracket:
+    """Limits of a reduced distance, low < r <= high, the number of pairs below and that of pairs within."""
+
+    low: float
+    high: float
+    n_below: int
+    n_within: int
+
+    def narrowed(self, edges: Vector, counts: Index, rank: int, largest: float) -> "_Bracket":
+        """Return the bin that holds a rank.
+
+        `counts` are the numbers of reduced distances up to the first edge and between each two, `largest` the largest.
+        """
+        cumulated = np.cumsum(counts)
+        b = int(np.searchsorted(cumulated, rank))
+        if b == len(edges):
+            n_below = int(cumulated[-1])
+            n_within = self.n_below + self.n_within - n_below
+            return _Bracket(low=float(edges[-1]), high=min(self.high, largest), n_below=n_below, n_within=n_within)
+        low = float(edges[b - 1]) if b else -np.inf
+        n_below = int(cumulated[b] - counts[b])
+        return _Bracket(low=low, high=float(edges[b]), n_below=n_below, n_within=int(counts[b]))
+
+
+class PairDistances:
+    """Distances of all pairs of samples.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    metric : str
+        A metric of `sklearn.metrics.pairwise_distances`.
+    metric_params : dict or None
+        Its parameters.
+    """
+
+    def __init__(self, X: Matrix, metric: str, metric_params: dict[str, Any] | None) -> None:
+        self.X, self.metric, self.metric_params = X, metric, metric_params or {}
+        self.n = len(X)
+        self.is_euclidean = metric in ("euclidean", "l2")
+        self.rounding = 0.0
+        if self.is_euclidean:
+            self.centred = X - X.mean(axis=0, dtype=np.float64)
+            self.norms = (self.centred * self.centred).sum(axis=1)
+            self.rounding = ROUNDING * float(self.norms.max())
+            if not np.isfinite(self.rounding):
+                raise ValueError("squared norms of X overflow float64: scale X down.")
+
+    def distance_of_rank(self, rank: int) -> float:
+        """Return the distance of a rank among all pairs, exactly; the smallest distance has rank 1."""
+        bracket = _Bracket(low=-np.inf, high=np.inf, n_below=0, n_within=self.n * (self.n - 1) // 2)
+        edges = self._first_edges(rank)
+        while True:
+            counts, largest = self._count(edges)
+            bracket = bracket.narrowed(edges, counts, rank, largest)
+            low, high = max(bracket.low, 0.0), bracket.high
+            # Distances this close are told apart by measuring them again, however many there are.
+            is_narrow = high - low <= max(self.rounding, 4 * np.spacing(high))
+            if bracket.n_within <= MAX_SORTED or is_narrow:
+                return self._rank_within(bracket, rank)
+            edges = np.linspace(low, high, N_BINS + 1)
+
+    def pairs_within(self, radius: float) -> tuple[Index, Index]:
+        """Return the pairs first < second at distance at most `radius`."""
+        limit = radius**2 + self.rounding if self.is_euclidean else radius
+
+        def within(reduced: Matrix, start: int) -> tuple[Index, Index]:
+            row, column = np.nonzero(reduced <= limit)
+            first, second = row + start, column + start
+            if self.is_euclidean:
+                is_within = self._measured(first, second) <= radius
+                first, second = first[is_within], second[is_within]
+            return first, second
+
+        found, n_pairs = [], 0
+        for block in self._over_blocks(within):
+            found.append(block)
+            n_pairs += len(block[0])
+            if n_pairs > MAX_PAIRS:
+                raise ValueError(
+                    f"radius={radius:g}: more than {MAX_PAIRS:,} pairs of {self.n:,} samples are near; set a smaller "
+                    "radius or fewer mean_neighbors."
+                )
+        first, second = (np.concatenate(part) for part in zip(*found, strict=True))
+        return first, second
+
+    def _first_edges(self, rank: int) -> Vector:
+        """Return edges of bins between which a sample has equally many distances, up to four times the rank's share."""
+        rows = np.random.default_rng(0).choice(self.n, min(self.n, SAMPLE_ROWS), replace=False)
+        sample = self._reduced(rows, slice(None))
+        # A sample is not its own neighbour.
+        others = sample[np.arange(self.n)[None] != rows[:, None]]
+        share = min(1.0, 4 * rank / (self.n * (self.n - 1) / 2))
+        return np.unique(np.quantile(others, np.linspace(0, share, N_BINS)))
+
+    def _count(self, edges: Vector) -> tuple[Index, float]:
+        """Return the number of reduced distances up to the first edge and between each two, and the largest of all."""
+
+        def count(reduced: Matrix, start: int) -> tuple[Index, float]:
+            within = reduced[reduced <= edges[-1]]
+            finite = reduced[np.isfinite(reduced)]
+            return np.bincount(np.searchsorted(edges, within), minlength=len(edges)), finite.max(initial=0.0)
+
+        counts, largest = zip(*self._over_blocks(count), strict=True)
+        return np.sum(counts, axis=0), float(max(largest))
+
+    def _rank_within(self, bracket: _Bracket, rank: int) -> float:
+        """Return the distance of a rank from those in a bracket, widened by rounding."""
+        low, high = bracket.low - 2 * self.rounding, bracket.high + 2 * self.rounding
+
+        def exact(reduced: Matrix, start: int) -> tuple[int, Vector, Index]:
+            is_within = (reduced > low) & (reduced <= high)
+            if self.is_euclidean:
+                row, column = np.nonzero(is_within)
+                distances = self._measured(row + start, column + start)
+            else:
+                distances = reduced[is_within]
+            return int((reduced <= low).sum()), *np.unique(distances, return_counts=True)
+
+        n_below, values, counts = 0, np.empty(0), np.empty(0, np.int64)
+        for block_below, block_values, block_counts in self._over_blocks(exact):
+            n_below += block_below
+            values, where = np.unique(np.concatenate([values, block_values]), return_inverse=True)
+            counts = np.bincount(where, np.concatenate([counts, block_counts])).astype(np.int64)
+        return float(values[np.searchsorted(n_below + np.cumsum(counts), rank)])
+
+    def _reduced(self, rows: Any, columns: slice) -> Matrix:
+        """Return distances between samples, squared where they are Euclidean."""
+        if not self.is_euclidean:
+            from sklearn.metrics import pairwise_distances
+
+            distances = pairwise_distances(self.X[rows], self.X[columns], metric=self.metric, **self.metric_params)
+            if np.isnan(distances).any():
+                raise ValueError(f"metric={self.metric!r} is not defined for all samples of X: drop constant rows.")
+            return distances
+        squares: Matrix = self.centred[rows] @ self.centred[columns].T
+        squares *= -2.0
+        squares += self.norms[rows, None]
+        squares += self.norms[columns]
+        return np.maximum(squares, 0.0, out=squares)
+
+    def _over_blocks(self, function: Callable[[Matrix, int], T]) -> Iterator[T]:
+        """Yield function(reduced, start) for blocks of rows from `start` against all later rows, each pair once."""
+
+        def of_block(rows: slice) -> T:
+            reduced = self._reduced(rows, slice(rows.start, None))
+            reduced[np.tril_indices(len(reduced))] = np.inf
+            return function(reduced, rows.start)
+
+        for _, value in map_blocks(of_block, self.n, max(1, BLOCK_ENTRIES // self.n)):
+            yield value
+
+    def _measured(self, first: Index, second: Index) -> Vector:
+        """Return Euclidean distances of pairs from differences: equal samples are at distance 0."""
+        out = np.empty(len(first))
+        for start in range(0, len(first), MEASURED_PAIRS):
+            pairs = slice(start, start + MEASURED_PAIRS)
+            out[pairs] = np.linalg.norm(self.X[first[pairs]].astype(np.float64) - self.X[second[pairs]], axis=1)
+        return out

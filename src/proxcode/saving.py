@@ -1,0 +1,292 @@
+"""Fitted models as files, and checkpoints of a fit.
+
+A checkpoint is a model file with the bits learned so far: resuming a fit is loading it and learning the remaining bits.
+"""
+
+import json
+import math
+import numbers
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from proxcode.bits import BitRecord
+from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts
+from proxcode.hamming import Codes
+from proxcode.hashing import HashFunction, KernelHash
+from proxcode.proximity import Proximity
+from proxcode.storage.components import ComponentWriter
+from proxcode.storage.model_file import ModelContent, read_model, write_model
+from proxcode.storage.state import fingerprint
+from proxcode.threshold import Threshold
+from proxcode.weights import Weights
+
+FilePath = str | os.PathLike[str]
+Parameters = Mapping[str, Any]
+
+# Shortest time between two writes of a checkpoint: in seconds, and as a multiple of the time that a write takes.
+CHECKPOINT_SECONDS, CHECKPOINT_MULTIPLE = 30.0, 20.0
+# Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
+MAY_DIFFER = ("n_bits", "verbose", "random_state")
+
+
+@dataclass
+class Learned:
+    """What a fit learns, and an extension continues.
+
+    Attributes
+    ----------
+    seed : int
+    data : dict of str to str or None
+        Fingerprints of X and y.
+    proximity : Proximity
+    hash_function : HashFunction
+    history : list of BitRecord
+    codes : ndarray of uint8
+        Packed codes of the training samples; empty before the first bit.
+    """
+
+    seed: int
+    data: dict[str, str | None]
+    proximity: Proximity
+    hash_function: HashFunction
+    history: list[BitRecord] = field(default_factory=list)
+    codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model as loaded from its file."""
+
+    parameters: Parameters
+    learned: Learned
+    n_features: int
+    feature_names: list[str] | None
+
+
+def write(path: FilePath, model: SavedModel) -> None:
+    """Write a model file atomically."""
+    learned = model.learned
+    content = ModelContent(
+        parameters=_storable(model.parameters),
+        proximity=learned.proximity,
+        hash_function=learned.hash_function,
+        seed=learned.seed,
+        history=[_numbers(record) for record in learned.history],
+        alpha=learned.history[-1].alpha,
+        n_features=model.n_features,
+        feature_names=model.feature_names,
+        data=learned.data,
+        codes=learned.codes,
+    )
+    write_model(path, content, component_classes())
+
+
+def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
+    """Read a model file; see `proxcode.storage.model_file.read_model`."""
+    content = read_model(path, component_classes(), trusted)
+    learned = Learned(
+        seed=content.seed,
+        data=content.data,
+        proximity=content.proximity,
+        hash_function=content.hash_function,
+        history=[BitRecord._make([*record, math.nan]) for record in content.history],
+        codes=content.codes,
+    )
+    parameters = _upgraded(dict(content.parameters), learned.hash_function)
+    return SavedModel(parameters, learned, content.n_features, content.feature_names)
+
+
+class SavingMixin(BaseEstimator):
+    """Saving and loading of a fitted estimator, and its fitted attributes as one object."""
+
+    n_features_in_: int
+
+    def _keep(self, learned: Learned) -> None:
+        """Set the fitted attributes."""
+        self._seed, self._data = learned.seed, learned.data
+        self.proximity_, self.hash_function_ = learned.proximity, learned.hash_function
+        self.history_, self.codes_ = learned.history, learned.codes
+        self.n_bits_ = len(self.history_)
+        self.alpha_, self.radius_ = self.history_[-1].alpha, self.history_[-1].radius
+
+    def _learned(self) -> Learned:
+        """Return what was learned, from the fitted attributes."""
+        return Learned(
+            seed=self._seed,
+            data=self._data,
+            proximity=self.proximity_,
+            hash_function=self.hash_function_,
+            history=list(self.history_),
+            codes=self.codes_,
+        )
+
+    def save(self, path: FilePath) -> None:
+        """Save the fitted model in one file, atomically and without pickle.
+
+        Equal fits by equal versions give equal bytes, except for classifiers of other libraries, which skops writes
+        differently each time.
+
+        Parameters
+        ----------
+        path : path
+
+        Notes
+        -----
+        The file does not hold the training data, the seconds of `history_`, which are NaN after loading, and the
+        setting of `set_output`. A `random_state` that is a generator is stored as None; the seed that was drawn from it
+        is kept, so that `extend` continues in the same way. Numbers of NumPy's types become Python's.
+        """
+        check_is_fitted(self, "n_bits_")
+        if type(self).__module__.partition(".")[0] != "proxcode":
+            raise TypeError(f"{type(self).__name__} cannot be saved: a model file holds a ProximityPreservingCode.")
+        names = getattr(self, "feature_names_in_", np.array([])).tolist() or None
+        write(path, SavedModel(self.get_params(deep=False), self._learned(), self.n_features_in_, names))
+
+    @classmethod
+    def load(cls, path: FilePath, *, trusted: Sequence[str] | None = None) -> Self:
+        """Load a model that `save` saved.
+
+        It encodes and scores as the saved model does: to the last digit on the same machine with the same versions,
+        elsewhere up to rounding.
+
+        Parameters
+        ----------
+        path : path
+        trusted : list of str, default=None
+            For models with classifiers of other libraries: names of types, as skops gives them, that may be built
+            beside those that skops trusts. None refuses such a model; an empty list accepts what skops trusts.
+        """
+        saved = read(path, trusted)
+        unknown = sorted(set(saved.parameters) - set(cls._get_param_names()))
+        if unknown:
+            raise ValueError(
+                f"{path} cannot be read: its model has a parameter {unknown[0]!r} that this version does not know: "
+                "upgrade proxcode."
+            )
+        model = cls(**saved.parameters)
+        model.n_features_in_ = saved.n_features
+        if saved.feature_names is not None:
+            model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
+        model._keep(saved.learned)
+        return model
+
+
+def component_classes() -> dict[str, type[BaseEstimator]]:
+    """Return the classes that a model file may name: all components defined in proxcode."""
+    bases = (Proximity, Threshold, Weights, HashFunction, InitialGuess, LocalSearch, Restarts, Annealing)
+    classes = {kind.__name__: kind for kind in _with_subclasses(bases) if kind.__module__.startswith("proxcode.")}
+    # Earlier versions call it so.
+    return {**classes, "SemidefiniteGuess": AlonNaorGuess}
+
+
+def _with_subclasses(kinds: Sequence[type]) -> Iterator[type]:
+    for kind in kinds:
+        yield kind
+        yield from _with_subclasses(kind.__subclasses__())
+
+
+def _storable(parameters: Parameters) -> dict[str, Any]:
+    """Return parameters with a `random_state` that is not an integer replaced by None."""
+    seed = parameters["random_state"]
+    return {**parameters, "random_state": seed if isinstance(seed, numbers.Integral) else None}
+
+
+def _numbers(record: BitRecord) -> list[float]:
+    """Return all figures of a record but its seconds, which differ from run to run."""
+    return [float(value) if isinstance(value, float) else int(value) for value in record[:-1]]
+
+
+def _upgraded(parameters: dict[str, Any], fitted: HashFunction) -> dict[str, Any]:
+    """Rename parameters of format 1: `cut_points`, and `coupling`, which is now `refine_steps` of the hash function."""
+    if "cut_points" in parameters:
+        parameters["max_samples"] = parameters.pop("cut_points")
+    steps = parameters.pop("coupling", None)
+    if steps is not None:
+        parameters["hash_function"] = parameters["hash_function"] or KernelHash()
+        for hash_function in (parameters["hash_function"], fitted):
+            if "refine_steps" in hash_function.get_params():
+                hash_function.set_params(refine_steps=steps)
+    return parameters
+
+
+def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_bits: int) -> Learned:
+    """Return what a checkpoint holds, or `learned` where there is no file yet.
+
+    Raises ValueError where the file belongs to another fit.
+
+    Parameters
+    ----------
+    path : path
+    parameters : dict
+        Those of the model to be fitted.
+    learned : Learned
+        What the fit would start from.
+    n_bits : int
+        The code length asked for.
+    """
+    path = Path(path)
+    ours = _fingerprints(parameters)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"folder {path.parent} of the checkpoint does not exist: create it first.")
+    if not path.exists():
+        return learned
+    try:
+        saved = read(path)
+    except ValueError as error:
+        raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
+    theirs, found = _fingerprints(saved.parameters), saved.learned
+    different = [name for name in learned.data if learned.data[name] != found.data[name]]
+    different += [name for name in ours if name not in MAY_DIFFER and ours[name] != theirs.get(name)]
+    if parameters["random_state"] is not None and learned.seed != found.seed:
+        different.append("random_state")
+    if different:
+        raise ValueError(
+            f"checkpoint {path} belongs to a fit with a different {', '.join(different)}: pass the same, or delete it "
+            "to start again."
+        )
+    if len(found.history) > n_bits:
+        raise ValueError(
+            f"n_bits={n_bits}: checkpoint {path} holds {len(found.history)} bits; pass at least as many, or delete it."
+        )
+    return found
+
+
+def _fingerprints(parameters: Parameters) -> dict[str, str]:
+    """Return a text for each parameter, equal for equal values. Raises TypeError for what a checkpoint cannot hold."""
+    texts = {}
+    for name, value in _storable(parameters).items():
+        writer = ComponentWriter(component_classes())
+        content = writer.value(value, name)
+        if writer.objects:
+            raise TypeError(
+                f"{name}={value!r} cannot be stored in a checkpoint: use KernelHash, LinearHash or SVMHash, or fit "
+                "without a checkpoint."
+            )
+        texts[name] = json.dumps([content, {key: fingerprint(array) for key, array in writer.tensors.items()}])
+    return texts
+
+
+class CheckpointTimer:
+    """Tells when the next checkpoint is due; used as a context while one is written."""
+
+    def __init__(self) -> None:
+        self._last, self._cost = monotonic(), 0.0
+
+    def is_due(self) -> bool:
+        """Return whether enough time has passed since the last write."""
+        return monotonic() - self._last >= max(CHECKPOINT_SECONDS, CHECKPOINT_MULTIPLE * self._cost)
+
+    def __enter__(self) -> None:
+        self._started = monotonic()
+
+    def __exit__(self, *error: object) -> None:
+        self._last = monotonic()
+        self._cost = self._last - self._started

@@ -1,0 +1,72 @@
+"""Labels of any kind as integers, and label sets as bit masks."""
+
+import sys
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+UNLABELLED = -1
+
+
+def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
+    """Return labels as integers 0, 1, ...; samples without a label get -1.
+
+    Examples
+    --------
+    >>> class_numbers(["cat", "dog", None, "cat"])
+    array([ 0,  1, -1,  0])
+    """
+    is_column = isinstance(y, list | tuple) and all(isinstance(label, list) and len(label) == 1 for label in y)
+    array = np.asarray(y) if is_column or not isinstance(y, list | tuple) else None
+    if array is not None and array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array is not None and array.ndim != 1:
+        raise ValueError(
+            f"y has shape {array.shape}: SameLabel expects one label per sample; use SharedLabel() for a 0/1 matrix."
+        )
+    if array is not None and array.dtype.kind in "biufUS":
+        is_known = ~np.isnan(array) if array.dtype.kind == "f" else np.ones(len(array), bool)
+        # NumPy would compare a tuple item by item.
+        if unlabelled is not None and not isinstance(unlabelled, tuple):
+            is_known &= array != unlabelled
+        classes = np.full(len(array), UNLABELLED, np.int64)
+        # Numbers in order of appearance do not depend on the names of the labels.
+        _, first, inverse = np.unique(array[is_known], return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.int64)
+        rank[np.argsort(first)] = np.arange(len(first))
+        classes[is_known] = rank[inverse]
+        return classes
+    numbers: dict[Hashable, int] = {}
+    labels = y if array is None else array.tolist()
+    return np.array([_class_number(label, unlabelled, numbers) for label in labels], dtype=np.int64)
+
+
+def _class_number(label: Any, unlabelled: Hashable, numbers: dict[Hashable, int]) -> int:
+    if not isinstance(label, Hashable):
+        raise ValueError(f"label {label!r} is not hashable: use SharedLabel() with a 0/1 indicator matrix.")
+    if _is_missing(label) or (unlabelled is not None and label == unlabelled):
+        return UNLABELLED
+    return numbers.setdefault(label, len(numbers))
+
+
+def _is_missing(label: Any) -> bool:
+    pandas = sys.modules.get("pandas")
+    return (
+        label is None
+        or (pandas is not None and label is pandas.NA)
+        or (isinstance(label, float | np.floating) and bool(np.isnan(label)))
+    )
+
+
+def label_masks(indicator: Any) -> NDArray[np.uint64]:
+    """Return the rows of a 0/1 matrix as bits of 64-bit words, shape (n_words, n_rows)."""
+    n, n_labels = indicator.shape
+    masks = np.zeros((-(-n_labels // 64), n), np.uint64)
+    for label in range(n_labels):
+        column = indicator[:, [label]]
+        column = column.toarray() if sp.issparse(column) else column
+        masks[label // 64] |= (column.ravel() != 0).astype(np.uint64) << np.uint64(label % 64)
+    return masks
