@@ -9,9 +9,9 @@ from sklearn.base import clone
 from proxcode.experiments.methods import METHODS
 from proxcode.metrics import mean_average_precision, ranking_counts
 from proxcode.peers import BRE, KMH, LSH, MLH
-from proxcode.peers._kernel_features import squared_distances
+from proxcode.peers._arrays import squared_distances
 from proxcode.peers._kernels import best_weight, loss_adjusted
-from proxcode.peers.kmh import codebook, deal, index_bits, nearest, update
+from proxcode.peers.kmh import allocate, codebook, index_bits, nearest, update
 from proxcode.peers.mlh import _lines, _within_radius
 
 
@@ -76,7 +76,7 @@ def test_the_weight_that_bre_sets_is_the_best_of_all_thresholds(with_classes, se
     assert squared_errors(wanted, by_fast) <= squared_errors(wanted, bits) + 1e-9
 
 
-def test_a_weight_that_no_point_depends_on_stays():
+def test_a_weight_that_no_sample_depends_on_does_not_change():
     bit = np.array([1.0, -1.0, 1.0])
     weight, same = best_weight(np.ones((3, 3)) - np.eye(3), bit, 2 * bit, np.zeros(3), 0.7, 2)
     assert weight == 0.7
@@ -194,7 +194,7 @@ def test_mlh_follows_the_released_code(with_classes, clouds):
     radius = np.mean([sorted(row)[5] for row in distances])
     near = [[a == b for b in y] for a in y] if with_classes else distances <= radius
     model = MLH(5, n_components=4, n_neighbors=5, n_epochs=3, random_state=2).fit(X, y if with_classes else None)
-    np.testing.assert_allclose(model._scores(X), slow_mlh(X, near, 5, 1, 3, seed=2), atol=1e-9)
+    np.testing.assert_allclose(model._margins(X), slow_mlh(X, near, 5, 1, 3, seed=2), atol=1e-9)
 
 
 def test_near_pairs_of_mlh_are_within_the_mean_distance_to_a_neighbour(rng):
@@ -242,7 +242,7 @@ def slow_codebook(points, b, affinity, n_rounds):
 
 
 @pytest.mark.parametrize("affinity", [0.0, 1.0, 10.0])
-def test_kmh_follows_the_formulae_and_its_error_does_not_rise_for_given_points(affinity, rng):
+def test_kmh_follows_the_formulae_and_its_error_does_not_rise_for_given_assignments(affinity, rng):
     points = rng.normal(size=(40, 4)) * [4, 3, 2, 1]
     slow, errors = slow_codebook(points, 3, affinity, 4)
     np.testing.assert_allclose(codebook(points, 3, affinity, 4), slow, atol=1e-9)
@@ -251,7 +251,7 @@ def test_kmh_follows_the_formulae_and_its_error_does_not_rise_for_given_points(a
     assert errors[-1] < errors[0]
 
 
-def test_codewords_of_kmh_without_points_stay_and_those_in_one_place_do_not_fail():
+def test_codewords_of_kmh_without_samples_do_not_change_and_equal_ones_do_not_fail():
     codewords = np.zeros((4, 2))
     update(codewords, np.ones((4, 2)), np.array([0.5, 0.5, 0.0, 0.0]), 1 - np.eye(4), 10.0)
     assert np.isfinite(codewords).all()
@@ -269,19 +269,19 @@ def test_the_bits_of_kmh_are_those_of_the_nearest_codewords(clouds):
         assert "".join(map(str, bits)) == f"{index[0]:02b}{index[1]:02b}{index[2]:01b}"
 
 
-def test_axes_are_dealt_so_that_subspaces_have_equal_products_of_variances():
+def test_axes_are_allocated_so_that_subspaces_have_equal_products_of_variances():
     variances = np.geomspace(1000, 1, 12)
-    dealt = deal(variances, [4, 4, 4])
-    assert sorted(chain(*dealt)) == list(range(12))
-    assert [len(dims) for dims in dealt] == [4, 4, 4]
-    logarithms = [np.log(variances[dims]).sum() for dims in dealt]
+    allocated = allocate(variances, [4, 4, 4])
+    assert sorted(chain(*allocated)) == list(range(12))
+    assert [len(dims) for dims in allocated] == [4, 4, 4]
+    logarithms = [np.log(variances[dims]).sum() for dims in allocated]
     assert max(logarithms) - min(logarithms) < np.log(1000) / 3
     for sizes in ([4, 4, 1], [4, 3], [1, 1, 1], [2]):
         for d in range(sum(sizes), 14):
-            dealt = deal(np.linspace(3, 1, d), sizes)
-            assert sorted(chain(*dealt)) == list(range(d))
-            assert all(len(dims) >= b for dims, b in zip(dealt, sizes, strict=True))
-    assert deal(np.zeros(3), [2, 1])
+            allocated = allocate(np.linspace(3, 1, d), sizes)
+            assert sorted(chain(*allocated)) == list(range(d))
+            assert all(len(dims) >= b for dims, b in zip(allocated, sizes, strict=True))
+    assert allocate(np.zeros(3), [2, 1])
 
 
 def test_index_bits_are_those_of_the_binary_number():
@@ -303,20 +303,20 @@ def test_labels_are_used_where_given_and_may_be_names(peer, clouds):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (BRE(4, n_anchors=0), ValueError, "n_anchors=0: give at least 1"),
-        (BRE(4, n_samples=1), ValueError, "n_samples=1: give at least 2"),
-        (BRE(4, n_rounds=-1), ValueError, "n_rounds=-1: give at least 0"),
-        (BRE(4, n_rounds=1.5), TypeError, "n_rounds=1.5: give a whole number"),
-        (MLH(4, rho=5), ValueError, "rho=5: give 0 to 4 with this number of bits"),
-        (MLH(4, n_components=0), ValueError, "n_components=0: give at least 1"),
-        (MLH(4, n_neighbors=0), ValueError, "n_neighbors=0: give at least 1"),
-        (MLH(4, n_epochs=-1), ValueError, "n_epochs=-1: give at least 0"),
-        (MLH(4, far_weight=-0.5), ValueError, r"far_weight=-0\.5: give at least 0"),
-        (MLH(4, decay=-0.1), ValueError, r"decay=-0\.1: give at least 0"),
-        (KMH(4, bits_per_subspace=11), ValueError, "bits_per_subspace=11: give 1 to 10"),
-        (KMH(4, affinity=-1.0), ValueError, r"affinity=-1\.0: give at least 0"),
-        (KMH(4, n_samples=0), ValueError, "n_samples=0: give at least 2"),
-        (KMH(7), ValueError, "n_bits=7: .*d=6 .*at most 6 bits"),
+        (BRE(4, n_anchors=0), ValueError, "n_anchors=0: .*at least 1"),
+        (BRE(4, n_samples=1), ValueError, "n_samples=1: .*at least 2"),
+        (BRE(4, n_rounds=-1), ValueError, "n_rounds=-1: .*at least 0"),
+        (BRE(4, n_rounds=1.5), TypeError, "n_rounds=1.5: (give a whole number|expected an integer)"),
+        (MLH(4, rho=5), ValueError, "rho=5: .* 0 to 4, the code length"),
+        (MLH(4, n_components=0), ValueError, "n_components=0: .*at least 1"),
+        (MLH(4, n_neighbors=0), ValueError, "n_neighbors=0: .*at least 1"),
+        (MLH(4, n_epochs=-1), ValueError, "n_epochs=-1: .*at least 0"),
+        (MLH(4, far_weight=-0.5), ValueError, r"far_weight=-0\.5: expected a number of at least 0"),
+        (MLH(4, decay=-0.1), ValueError, r"decay=-0\.1: expected a number of at least 0"),
+        (KMH(4, bits_per_subspace=11), ValueError, "bits_per_subspace=11: .* 1 to 10"),
+        (KMH(4, affinity=-1.0), ValueError, r"affinity=-1\.0: expected a number of at least 0"),
+        (KMH(4, n_samples=0), ValueError, "n_samples=0: .*at least 2"),
+        (KMH(7), ValueError, "n_bits=7: .*n_features=6; pass at most 6 bits"),
     ],
 )
 def test_parameters_of_bre_mlh_and_kmh_out_of_range_are_refused(model, error, message, clouds):

@@ -1,6 +1,9 @@
-"""Other ways to make binary codes, under the same fit, transform and encode; `QUANTISERS` need FAISS."""
+"""Other hashing methods under one contract: fit, transform and encode.
 
-from proxcode.peers._base import Peer
+`PEERS` maps the names of the methods to their classes; `QUANTISERS` are those that need FAISS.
+"""
+
+from proxcode.peers._base import Peer, SupervisedPeer
 from proxcode.peers.agh import AGH, TwoLayerAGH
 from proxcode.peers.bre import BRE
 from proxcode.peers.classifier_code import ClassifierCode
@@ -70,5 +73,6 @@ __all__ = [
     "Peer",
     "Sign",
     "SpectralHashing",
+    "SupervisedPeer",
     "TwoLayerAGH",
 ]

@@ -1,5 +1,6 @@
 """Checks that all estimators share."""
 
+import math
 import numbers
 from typing import Any
 
@@ -37,4 +38,27 @@ def check_whole(name: str, value: Any, at_least: int, at_most: int | None = None
     if number < at_least or (at_most is not None and number > at_most):
         limits = f"at least {at_least}" if at_most is None else f"{at_least} to {at_most}"
         raise ValueError(f"{name}={number}: give {limits}{remedy}.")
+    return number
+
+
+def check_number(
+    name: str, value: Any, *, at_least: float = -math.inf, above: float = -math.inf, below: float = math.inf
+) -> float:
+    """Validate a finite real number within its limits.
+
+    Examples
+    --------
+    >>> check_number("ridge", -1, above=0)
+    Traceback (most recent call last):
+    ValueError: ridge=-1: expected a number above 0.
+    """
+    limits = [f"of at least {at_least:g}"] if at_least > -math.inf else []
+    limits += [f"above {above:g}"] if above > -math.inf else []
+    limits += [f"below {below:g}"] if below < math.inf else []
+    message = f"{name}={value!r}: expected a number {' and '.join(limits)}".rstrip() + "."
+    if not isinstance(value, numbers.Real) or isinstance(value, bool):
+        raise TypeError(message)
+    number = float(value)
+    if not (number >= at_least and above < number < below):
+        raise ValueError(message)
     return number
