@@ -124,9 +124,8 @@ def test_lghsr_follows_the_paper(n_rotations, swiss):
     model = LGHSR(5, **SIZES, n_rotations=n_rotations, random_state=1).fit(swiss)
     Z, _ = slow_weights(swiss, model.anchors_, 3)
     F = np.sqrt(150) * np.linalg.svd(Z @ np.diag(Z.sum(axis=0) ** -0.5))[0][:, 1:6]
-    F = F * np.sign(
-        (F * (model._anchor_weights(swiss) @ eigenfunctions(model._anchor_weights(swiss))[1][:, :5])).sum(axis=0)
-    )
+    sparse = model._anchor_weights(swiss)
+    F = F * np.sign((F * (sparse @ eigenfunctions(sparse)[1][:, :5])).sum(axis=0))
     draw = np.random.RandomState(1)
     draw.permutation(150)
     Q = np.linalg.qr(draw.standard_normal((5, 5)))[0]

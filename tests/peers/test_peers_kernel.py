@@ -31,14 +31,14 @@ def unit(x):
     return x / np.sqrt(sum(v * v for v in x))
 
 
-def rbf(points, anchors, width):
-    return np.array([[np.exp(-sum((x - a) ** 2) / width) for a in anchors] for x in points])
+def rbf(samples, anchors, width):
+    return np.array([[np.exp(-sum((x - a) ** 2) / width) for a in anchors] for x in samples])
 
 
-def centred_rbf(points, anchors):
+def centred_rbf(samples, anchors):
     """The features of SGH and KSH: width twice the mean squared distance, columns of mean 0."""
-    mean = np.mean([[sum((x - a) ** 2) for a in anchors] for x in points])
-    K = rbf(points, anchors, 2 * mean)
+    mean = np.mean([[sum((x - a) ** 2) for a in anchors] for x in samples])
+    K = rbf(samples, anchors, 2 * mean)
     return K - K.mean(axis=0)
 
 

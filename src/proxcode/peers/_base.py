@@ -128,6 +128,14 @@ class SupervisedPeer(OptionallySupervisedPeer):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Sorted class labels.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from proxcode.peers import PEERS
+    >>> X, y = load_digits(return_X_y=True)
+    >>> PEERS["COSDISH"](n_bits=32, random_state=0).fit(X, y).encode(X).shape
+    (1797, 4)
     """
 
     def _check_labels(self, y: Any, n_samples: int) -> Integers | None:

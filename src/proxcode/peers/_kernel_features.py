@@ -59,7 +59,6 @@ class Centred:
     mean: Real
 
     def __call__(self, X: Matrix) -> Real:
-        """Return the shifted samples."""
         return X - self.mean
 
 
@@ -70,7 +69,6 @@ class UnitRows:
     mean: Real
 
     def __call__(self, X: Matrix) -> Real:
-        """Return the shifted and scaled samples."""
         shifted = X - self.mean
         length = np.sqrt(np.einsum("ij,ij->i", shifted, shifted))
         return shifted / np.where(length > 0, length, 1.0)[:, None]

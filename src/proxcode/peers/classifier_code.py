@@ -39,7 +39,7 @@ class ClassifierCode(CodewordPeer):
         return codewords, one_hot_codewords(n_classes, n_classes)
 
     def _margins(self, X: Matrix) -> Matrix:
-        return self.codewords_[super()._margins(X).argmax(axis=1)]
+        return self.codewords_[self._word_scores(X).argmax(axis=1)]
 
 
 def one_hot_codewords(n_classes: int, n_bits: int) -> Codewords:

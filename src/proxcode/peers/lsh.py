@@ -25,8 +25,8 @@ class LSH(LinearPeer):
     --------
     >>> from proxcode.peers import LSH
     >>> LSH(n_bits=4, random_state=0).fit_transform([[0.0, 1.0], [1.0, 0.0]])
-    array([[0, 1, 1, 0],
-           [1, 0, 0, 1]], dtype=uint8)
+    array([[1, 0, 0, 0],
+           [0, 1, 1, 1]], dtype=uint8)
     """
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:

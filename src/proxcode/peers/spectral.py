@@ -28,7 +28,7 @@ class SpectralHashing(Peer):
     axes_ : ndarray of shape (d, n_axes)
         Principal axes, largest variance first.
     low_, range_ : ndarrays of shape (n_axes,)
-        Smallest value of the samples on each axis, and largest less smallest value.
+        Smallest value of the samples on each axis, and the difference between largest and smallest value.
     axis_, mode_ : ndarrays of int, shape (n_bits,)
         Axis i and frequency k of each bit.
     """
