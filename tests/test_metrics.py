@@ -164,7 +164,7 @@ def test_errors(call, message):
 @pytest.mark.parametrize(("n_query_labels", "n_base_labels"), [(8, 7), (8, 1), (7, 8), (1, 8), (9, 8)])
 def test_labels_of_another_number_than_codes_are_refused(n_query_labels, n_base_labels):
     codes = pack(np.eye(8))
-    with pytest.raises(ValueError, match="codes but . labels; pass one label per code"):
+    with pytest.raises(ValueError, match=r"codes but . labels; pass one label per code"):
         ranking_counts(codes, codes, np.zeros(n_query_labels), np.zeros(n_base_labels))
 
 

@@ -44,7 +44,8 @@ class Row(NamedTuple):
     bits : int
         Code length.
     loss : float
-        Share of misclassified pairs at the Hamming threshold that is best for these pairs.
+        Share of misplaced pairs, near ones beyond or far ones within the Hamming threshold that is best for these
+        pairs.
     auc : float
         Area under the precision-recall curve over Hamming thresholds.
     map : float or None
@@ -217,7 +218,7 @@ def _count_all_pairs(relation: Relation, codes: Codes, n_bits: int) -> tuple[Cou
 
 
 def _mean_average_precision(relation: Relation, codes: Codes, n_bits: int) -> float | None:
-    """Return the mean average precision of a subset of queries; None if pairs are unknown or no query has a near one."""
+    """Return the mean average precision; None if most pairs are unknown or no query has a near sample."""
     if _has_unknown(relation):
         return None
     n_samples = relation.n_samples
