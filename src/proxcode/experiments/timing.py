@@ -1,8 +1,9 @@
 """Fit and encoding time of all methods at equal settings.
 
-All methods learn 32 bits from 10,000 samples of CIFAR-10 GIST and encode 10,000 others. Each time is a single measurement, after a fit to a few samples that compiles the kernels. The area under the
-precision-recall curve is listed with the times. This experiment includes the paper's own method, with a support vector
-machine for each bit, which would take hours on all samples.
+All methods learn 32 bits from 10,000 samples of CIFAR-10 GIST and encode 10,000 others. Each time is a single
+measurement, after a fit to a few samples that compiles the kernels. The area under the precision-recall curve is listed
+with the times. This experiment includes the paper's own method, with a support vector machine for each bit, which would
+take hours on all samples.
 """
 
 from collections.abc import Iterable
