@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from proxcode.experiments import EXPERIMENTS
+from proxcode.experiments import EXPERIMENTS, run_experiments
 
 LIGHT = (
     "import sys; from proxcode.experiments import EXPERIMENTS\n"
@@ -50,3 +50,15 @@ def test_initial_guess_does_not_repeat_stored_measurements(tmp_path, monkeypatch
     assert runs == []
     assert len(initial_guess.measure(size._replace(n_bits=3), tmp_path)) == len(first) * 3 // 2
     assert len(runs) == len(initial_guess.COMPONENTS)
+
+
+def test_an_experiment_alone_creates_its_folder(tmp_path):
+    pytest.importorskip("matplotlib")
+    from proxcode.experiments.illustrations import RADII
+
+    written = run_experiments(["illustrations"], tmp_path / "new", quick=True)
+    assert {path.parent for path in written} == {tmp_path / "new" / "quick"}
+    with (tmp_path / "new" / "quick" / "joint_histogram.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for radius in RADII:
+        assert sum(int(row["pairs"]) for row in rows if float(row["radius"]) == radius) == 300 * 299 // 2
