@@ -1,6 +1,7 @@
-"""Seconds and peak memory of a whole fit of 64 bits: 59,000 x 512 with labels, 20,019 x 40 with a radius.
+"""Seconds and peak memory of a fit of 64 bits: 59,000 x 512 with labels, 20,019 x 40 with a radius.
 
-Labels are fitted as by default and as in the paper (coupling=0), where each cut is exact over all 59,000 points.
+Labels are fitted with the default parameters and as in the paper (coupling=0), where the cut of each bit covers all
+pairs of the 59,000 samples.
 
 python benchmarks/fit_memory.py
 """
