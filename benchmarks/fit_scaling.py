@@ -20,27 +20,29 @@ DENSE_LIMIT = 20_000
 
 
 def measure(kind, n):
-    from proxcode import DifferenceWeights, LogisticThreshold, Restarts, SameLabel, WithinRadius
+    from proxcode import SameLabel, WithinRadius
+    from proxcode.cut import Restarts
     from proxcode.hamming import GrowingCode
     from proxcode.peers import LSH
+    from proxcode.threshold import LogisticThreshold
+    from proxcode.weights import DifferenceWeights
 
     X, y = gist(n_components=40)
     X, y = X[:n], y[:n]
     code = GrowingCode.from_packed(LSH(n_bits=32, random_state=0).fit(X).encode(X), 32)
     proximity = SameLabel() if kind == "labels" else WithinRadius(mean_neighbors=100)
-    relation = proximity.fit(X, y).relate(X, y).relation
-    units = relation.units(code)
-    beta = LogisticThreshold().beta(*units.counts())
-    graph = units.graph(*DifferenceWeights().tables(beta, 32))
+    pairs = proximity.fit(X, y).find_pairs(X, y).pairs.with_code(code)
+    beta = LogisticThreshold().beta(*pairs.counts())
+    graph = pairs.graph(*DifferenceWeights().tables(beta, 32))
     partition = np.where(np.random.default_rng(0).random(n) < 0.5, -1, 1).astype(np.int8)
     # The first call compiles the kernels.
-    Restarts().solve(units.graph(*DifferenceWeights().tables(beta, 32)), np.random.default_rng(0))
+    Restarts().solve(pairs.graph(*DifferenceWeights().tables(beta, 32)), np.random.default_rng(0))
     field_seconds = best_of(lambda: graph.field(partition))
     cut_seconds = best_of(lambda: Restarts().solve(graph, np.random.default_rng(0)))
-    count_seconds = best_of(units.counts)
+    count_seconds = best_of(pairs.counts)
     memory = allocated_mib(lambda: Restarts().solve(graph, np.random.default_rng(0)))
     row = {
-        "relation": kind,
+        "pairs": kind,
         "n": n,
         "cut_s": cut_seconds,
         "field_s": field_seconds,
@@ -62,7 +64,7 @@ def main():
     rows = [in_child(__file__, kind, n) for kind in ("labels", "radius") for n in SIZES]
     record("fit_scaling", rows)
     for kind in ("labels", "radius"):
-        n, seconds = zip(*((row["n"], row["cut_s"]) for row in rows if row["relation"] == kind), strict=True)
+        n, seconds = zip(*((row["n"], row["cut_s"]) for row in rows if row["pairs"] == kind), strict=True)
         exponent = np.polyfit(np.log(n), np.log(seconds), 1)[0]
         print(f"{kind}: the time of the cut grows as n^{exponent:.2f}")
 

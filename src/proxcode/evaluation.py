@@ -24,9 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 from proxcode.code import ProximityPreservingCode
 from proxcode.hamming import Codes, GrowingCode, distances, pack, unpack
 from proxcode.metrics import Counts, area_under_curve, count_pairs, mean_average_precision, precision_recall
-from proxcode.pairs.relations import ListedNear, ListedPairs, Relation, SameClass, SharedClass
+from proxcode.pairs import Pairs
 from proxcode.peers import PEERS
-from proxcode.proximity import GivenPairs, Proximity, Related, SameLabel, SharedLabel, default_proximity
+from proxcode.proximity import FoundPairs, GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
 from proxcode.utils.validation import check_points, check_whole
 
@@ -167,12 +167,12 @@ def evaluate(
     n_bits = _check_lengths(lengths, model.n_bits_)
     samples = check_points(model, X, reset=False)
     train_samples = samples if train is None else check_points(model, train, reset=False)
-    related = _relate(model, proximity, samples, y)
+    found = _find_pairs(model, proximity, samples, y)
     codes = model.encode(X)
     evaluation = Evaluation(model, unpack(codes, model.n_bits_))
     for bits in n_bits:
         seconds = sum(record.seconds for record in model.history_[:bits])
-        _add(evaluation, related, (MODEL, bits), codes, None if math.isnan(seconds) else seconds)
+        _add(evaluation, found, (MODEL, bits), codes, None if math.isnan(seconds) else seconds)
     for key in ((name, bits) for name in names for bits in n_bits):
         start = perf_counter()
         try:
@@ -182,81 +182,63 @@ def evaluate(
             evaluation.left_out[key] = str(error)
             continue
         seconds = perf_counter() - start
-        _add(evaluation, related, key, peer.encode(samples), seconds)
+        _add(evaluation, found, key, peer.encode(samples), seconds)
     return evaluation
 
 
-def _add(evaluation: Evaluation, related: Related, key: tuple[str, int], codes: Codes, seconds: float | None) -> None:
+def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes: Codes, seconds: float | None) -> None:
     """Add the counts and the row of one method and code length to an evaluation."""
     model, n_bits = evaluation.model, key[1]
-    codes = codes[related.members]
-    near, far = evaluation.histograms[key] = _count_all_pairs(related.relation, codes, n_bits)
+    codes = codes[found.samples]
+    near, far = evaluation.histograms[key] = _count_all_pairs(found.pairs, codes, n_bits)
     row = Row(
         *key,
         loss=loss(near, far),
         auc=area_under_curve(precision_recall(near, far)),
-        map=_mean_average_precision(related.relation, codes, n_bits),
+        map=_mean_average_precision(found.pairs, codes, n_bits),
         seconds=seconds,
     )
     if key == (MODEL, model.n_bits_):
         found_near, found_far = (int(counts[: model.radius_ + 1].sum()) for counts in (near, far))
-        found = found_near + found_far
-        row = row._replace(precision=found_near / found if found else None, recall=found_near / int(near.sum()))
+        n_found = found_near + found_far
+        row = row._replace(precision=found_near / n_found if n_found else None, recall=found_near / int(near.sum()))
     evaluation.rows.append(row)
 
 
-def _count_all_pairs(relation: Relation, codes: Codes, n_bits: int) -> tuple[Counts, Counts]:
+def _count_all_pairs(pairs: Pairs, codes: Codes, n_bits: int) -> tuple[Counts, Counts]:
     """Count the near and far pairs of samples by the Hamming distance of the first n_bits of their codes."""
-    near, far = relation.units(GrowingCode.from_packed(codes, n_bits)).counts()
+    near, far = pairs.with_code(GrowingCode.from_packed(codes, n_bits)).counts()
     for name, counts in (("near", near), ("far", far)):
         if counts.sum() == 0:
             raise ValueError(
-                f"there is no {name} pair among the {relation.n_samples} samples of X: pass more samples or another "
+                f"there is no {name} pair among the {pairs.n_samples} samples of X: pass more samples or another "
                 "proximity."
             )
     return near, far
 
 
-def _mean_average_precision(relation: Relation, codes: Codes, n_bits: int) -> float | None:
+def _mean_average_precision(pairs: Pairs, codes: Codes, n_bits: int) -> float | None:
     """Return the mean average precision; None if most pairs are unknown or no query has a near sample."""
-    if _has_unknown(relation):
-        return None
-    n_samples = relation.n_samples
+    n_samples = pairs.n_samples
     queries = np.arange(n_samples)
     if n_samples > MAX_QUERIES:
         queries = np.sort(np.random.default_rng(0).choice(n_samples, MAX_QUERIES, replace=False))
+    if pairs.near_rows(queries[:1]) is None:
+        return None
     prefixes = pack(unpack(codes, n_bits))
     near, far = count_pairs(
         len(queries),
         n_bits + 1,
-        lambda block: _near_rows(relation, queries[block]),
+        lambda block: pairs.near_rows(queries[block]),
         lambda block: distances(prefixes[queries[block]], prefixes),
         own_columns=queries,
     )
     return mean_average_precision(near, far) if near.any() else None
 
 
-def _has_unknown(relation: Relation) -> bool:
-    """Whether most pairs are unknown: the precision of a ranking is then undefined."""
-    return isinstance(relation, ListedPairs)
-
-
-def _near_rows(relation: Relation, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark the samples that are near to each query; shape (n_queries, n_samples)."""
-    if isinstance(relation, SameClass):
-        return relation.classes[queries][:, None] == relation.classes
-    near = np.zeros((len(queries), relation.n_samples), bool)
-    if isinstance(relation, SharedClass):
-        for mask in relation.masks:
-            near |= (mask[queries][:, None] & mask) != 0
-    elif isinstance(relation, ListedNear):
-        lists = relation.lists
-        for row, query in enumerate(queries):
-            near[row, lists.indices[lists.indptr[query] : lists.indptr[query + 1]]] = True
-    return near
-
-
-def _relate(model: ProximityPreservingCode, proximity: Proximity | None, samples: NDArray[Any], y: Any) -> Related:
+def _find_pairs(
+    model: ProximityPreservingCode, proximity: Proximity | None, samples: NDArray[Any], y: Any
+) -> FoundPairs:
     """Return the near and far pairs of the samples, by the given proximity or by the model's own."""
     if proximity is not None and not isinstance(proximity, Proximity):
         raise TypeError(f"proximity={proximity!r}: expected an object such as SameLabel() or WithinRadius().")
@@ -272,7 +254,7 @@ def _relate(model: ProximityPreservingCode, proximity: Proximity | None, samples
         check_is_fitted(proximity)
     except NotFittedError:
         proximity = clone(proximity).fit(samples, y)
-    return proximity.relate(samples, y)
+    return proximity.find_pairs(samples, y)
 
 
 def _check_peers(peers: Iterable[str]) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
+from proxcode.bits import Rules
 from proxcode.cut import Restarts
 from proxcode.experiments.in_sample import InSampleCode, learn_bits, pairs_of
 from proxcode.experiments.runner import Row, write_rows
@@ -53,13 +54,8 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
 
 def learn(X: NDArray[np.float64], radius: float, n_bits: int) -> InSampleCode:
     """Learn a code of the samples themselves."""
-    bits = learn_bits(
-        pairs_of(WithinRadius(radius=radius), X),
-        threshold=LogisticThreshold(),
-        weights=DifferenceWeights(),
-        cut=Restarts(),
-        seed=SEED,
-    )
+    rules = Rules(threshold=LogisticThreshold(), weights=DifferenceWeights(), cut=Restarts())
+    bits = learn_bits(pairs_of(WithinRadius(radius=radius), X), rules, SEED)
     return list(islice(bits, n_bits))[-1]
 
 

@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from proxcode.bits import BitLoop, CutSearch
+from proxcode.bits import BitLoop, Rules
 from proxcode.hamming import Codes, GrowingCode
+from proxcode.hashing import NoHash
 from proxcode.metrics import Counts
-from proxcode.pairs.relations import Relation
+from proxcode.pairs import Pairs
 from proxcode.proximity import Proximity
-from proxcode.threshold import Threshold
-from proxcode.weights import Weights
 
 
 class InSampleCode(NamedTuple):
@@ -36,25 +35,17 @@ class InSampleCode(NamedTuple):
     loss: float
 
 
-def pairs_of(proximity: Proximity, X: NDArray[Any], y: Any = None) -> Relation:
+def pairs_of(proximity: Proximity, X: NDArray[Any], y: Any = None) -> Pairs:
     """Fit a proximity; return the near and far pairs of the samples."""
-    return proximity.fit(X, y).relate(X, y).relation
+    return proximity.fit(X, y).find_pairs(X, y).pairs
 
 
-def learn_bits(
-    pairs: Relation, *, threshold: Threshold, weights: Weights, cut: CutSearch, seed: int
-) -> Iterator[InSampleCode]:
+def learn_bits(pairs: Pairs, rules: Rules, seed: int) -> Iterator[InSampleCode]:
     """Learn one bit after another; yield the code after each bit, without end."""
-    loop = BitLoop(
-        pairs,
-        threshold=threshold,
-        weights=weights,
-        cut=cut,
-        hash_function=None,
-        error_correction=False,
-        seed=seed,
-        code=GrowingCode(pairs.n_samples),
-    )
+    code = GrowingCode(pairs.n_samples)
+    loop = BitLoop(pairs, NoHash(), rules, max_samples=pairs.n_samples, seed=seed, code=code)
     while True:
-        loss = float(loop.step().loss)
-        yield InSampleCode(loop.code.packed(), loop.near, loop.far, loop.alpha, loss)
+        record = loop.step()
+        yield InSampleCode(
+            codes=loop.code.packed(), near=loop.near, far=loop.far, alpha=record.alpha, loss=float(record.loss)
+        )

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from tqdm import tqdm
 
+from proxcode.bits import Rules
 from proxcode.cut import (
     BitUpdate,
     LaplacianGuess,
@@ -38,7 +39,7 @@ from proxcode.cut import (
 from proxcode.experiments.datasets import load
 from proxcode.experiments.in_sample import learn_bits, pairs_of
 from proxcode.experiments.runner import CELLS, environment, read_json, write_json, write_rows
-from proxcode.pairs.relations import Relation
+from proxcode.pairs import Pairs
 from proxcode.plots import COLOURS, save_figure
 from proxcode.proximity import SameLabel, WithinRadius
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
@@ -81,7 +82,7 @@ class Loss(NamedTuple):
     loss: float
 
 
-def by_radius(name: str, n_samples: int, seed: int) -> Relation:
+def by_radius(name: str, n_samples: int, seed: int) -> Pairs:
     """Draw samples, centred and of unit norm, near within the mean distance to the neighbour of rank n_samples / 20."""
     X = load(name).X
     X = X[np.random.default_rng(seed).choice(len(X), n_samples, replace=False)].astype(np.float64)
@@ -92,14 +93,14 @@ def by_radius(name: str, n_samples: int, seed: int) -> Relation:
     return pairs_of(WithinRadius(radius=radius), X)
 
 
-def by_class(name: str, n_samples: int, seed: int) -> Relation:
+def by_class(name: str, n_samples: int, seed: int) -> Pairs:
     """Draw samples, near by class."""
     data = load(name)
     chosen = np.random.default_rng(seed).choice(len(data.X), n_samples, replace=False)
     return pairs_of(SameLabel(), data.X[chosen], None if data.y is None else data.y[chosen])
 
 
-DATASETS: dict[str, Callable[[int, int], Relation]] = {
+DATASETS: dict[str, Callable[[int, int], Pairs]] = {
     "10-D uniform, near by radius": partial(by_radius, "uniform-10d"),
     "Notredame SIFT, near by radius": partial(by_radius, "notredame-sift"),
     "Nursery, near by radius": partial(by_radius, "nursery"),
@@ -149,14 +150,15 @@ def measure(size: Size, folder: Path, verbose: bool = False) -> list[Loss]:
     return losses
 
 
-def curves(pairs: Relation, components: str, seed: int, n_bits: int) -> list[tuple[str, str, list[float]]]:
+def curves(pairs: Pairs, components: str, seed: int, n_bits: int) -> list[tuple[str, str, list[float]]]:
     """Learn codes with all combinations of guess and update; return the loss after each bit."""
     threshold, weights = COMPONENTS[components]
     found = []
     for guess, update in product(GUESSES, UPDATES):
         cut = Restarts(GUESSES[guess], UPDATES[update])
+        rules = Rules(threshold=threshold, weights=weights, cut=cut)
         losses: list[float] = []
-        for code in islice(learn_bits(pairs, threshold=threshold, weights=weights, cut=cut, seed=seed), n_bits):
+        for code in islice(learn_bits(pairs, rules, seed), n_bits):
             losses.append(code.loss)
             if code.loss == 0:
                 break

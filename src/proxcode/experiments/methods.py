@@ -99,7 +99,7 @@ def _ppc_of_the_paper(n_bits: int, seed: int, proximity: Proximity | None) -> An
         threshold=EqualErrorThreshold(),
         weights=GradientWeights(),
         hash_function=SVMHash(max_samples=PAPER_SAMPLES),
-        cut_points=2 * PAPER_SAMPLES,
+        max_samples=2 * PAPER_SAMPLES,
         random_state=seed,
     )
 
