@@ -209,7 +209,7 @@ def test_no_matrix_of_pairs_is_made(by_label):
         ({"y": None}, "fitted with SameLabel.*pass labels y of the samples of X, or a proximity"),
         ({"y": np.arange(400)}, "there is no near pair among the 400 samples of X: pass more samples"),
         ({"y": np.zeros(400)}, "there is no far pair among the 400 samples of X: pass more samples"),
-        ({"y": np.zeros(3)}, "X has 400 points but y has 3 labels"),
+        ({"y": np.zeros(3)}, "X has 400 samples but y has 3 labels"),
         ({"X": np.ones((400, 5))}, "X has 5 features, but .* is expecting 64 features"),
         ({"train": np.ones((9, 7))}, "X has 7 features, but .* is expecting 64 features"),
         ({"peers": ["LSH", "FAISS"]}, "peers='FAISS': expected names from LSH, ITQ, SH"),
