@@ -39,6 +39,10 @@ class Proximity(ABC, BaseEstimator):
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation between the points of X."""
 
+    def describe(self) -> str:
+        """Describe near pairs in a few words, for display."""
+        return repr(self)
+
     def read(self, y: Any) -> NDArray[Any] | None:
         """Return all that `relate` takes from y, the same for any way to write it; None where it takes nothing."""
         return None
@@ -67,6 +71,10 @@ class SameLabel(Proximity):
 
     def __init__(self, unlabelled: Hashable = None) -> None:
         self.unlabelled = unlabelled
+
+    def describe(self) -> str:
+        """Describe near pairs in a few words, for display."""
+        return "the same label"
 
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation of equal labels."""
@@ -138,6 +146,10 @@ class SharedLabel(Proximity):
 
     A point without any label is far from all.
     """
+
+    def describe(self) -> str:
+        """Describe near pairs in a few words, for display."""
+        return "at least one label in common"
 
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation of shared labels."""
@@ -221,6 +233,10 @@ class WithinRadius(Proximity):
         self.radius_ = self._distance_of_rank(X, max(1, round(mean_neighbors * len(X) / 2)))
         return self
 
+    def describe(self) -> str:
+        """Describe near pairs in a few words, for display."""
+        return f"{self.metric} distance of at most {self.radius_:.4g}"
+
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation of distances at most `radius_`."""
         first, second, _ = self._pairs_within(X, self.radius_)
@@ -297,6 +313,10 @@ class GivenPairs(Proximity):
     def __init__(self, pairs: Any = None, others: str = "unknown") -> None:
         self.pairs = pairs
         self.others = others
+
+    def describe(self) -> str:
+        """Describe near pairs in a few words, for display."""
+        return f"listed as near; pairs not listed are {self.others}"
 
     def relate(self, X: NDArray[Any], y: Any = None) -> Related:
         """Return the relation of the listed pairs."""
