@@ -161,7 +161,7 @@ CASES = [
         "X.npy holds float64 numbers, not packed codes of uint8: make them with proxcode encode",
     ),
     ("search codes.npy X.npy", "X.npy holds float64 numbers, not packed codes of uint8"),
-    ("search codes.npy long_codes.npy", "codes have 3 bytes but those of 16 bits have 2: encode with as many bits"),
+    ("search codes.npy long_codes.npy", "codes has 3 bytes per row: expected 2 bytes for 16 bits; encode with n_bits=16"),
     ("search long_codes.npy X.npy --model m.proxcode", "long_codes.npy has codes of 3 bytes, not of 12 bits"),
     ("search longer.index X.npy --model m.proxcode", "longer.index has codes of 24 bits, the model 12"),
     ("search my.index codes.npy --bits 9", "--bits 9: my.index is an index of 12 bits, leave --bits out"),

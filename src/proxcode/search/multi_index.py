@@ -26,10 +26,9 @@ MIN_KEY_BITS, MAX_KEY_BITS = 8, 24
 FILTER_BYTES = 8
 # Codes from which costs are estimated.
 N_SAMPLED = 1024
-# Costs in the unit of _table_kernels, one code examined in its bucket.
-# Cost of scanning one byte of one code.
+# Cost of scanning one byte of one code, in the unit of `_table_kernels`: one code examined in its bucket.
 PLANE_COST = 0.045
-# Cost of inserting one code into one hash table.
+# Cost of inserting one code into one hash table, in the same unit.
 FILL_COST = 100.0
 
 
