@@ -83,17 +83,17 @@ def test_words_are_contiguous_planes(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pack([0, 1]), r"^bits has shape \(2,\): expected a matrix of shape \(n_samples, n_bits\)$"),
-        (lambda: pack([[0, 2]]), r"^bits has values from 0 to 2: expected only 0 and 1$"),
+        (lambda: pack([0, 1]), r"^bits has shape \(2,\): expected a matrix of shape \(n_samples, n_bits\)\.$"),
+        (lambda: pack([[0, 2]]), r"^bits has values from 0 to 2: expected only 0 and 1\.$"),
         (lambda: pack([[0.5]]), r"^bits has values from 0\.5 to 0\.5: expected"),
         (lambda: pack([[-1, 1]]), r"^bits has values from -1 to 1: expected"),
         (lambda: pack([[np.nan]]), r"^bits has values from nan to nan: expected"),
-        (lambda: unpack(pack([[0, 1]]), 9), r"^n_bits=9: expected an integer from 0 to 8 for codes of 1 bytes$"),
+        (lambda: unpack(pack([[0, 1]]), 9), r"^n_bits=9: expected an integer from 0 to 8 for codes of 1 bytes\.$"),
         (lambda: unpack(pack([[0, 1]]), -1), r"^n_bits=-1: expected an integer from 0 to 8"),
         (lambda: GrowingCode.from_packed(pack([[0, 1]]), 9), r"^n_bits=9: expected an integer from 0 to 8"),
         (
             lambda: check_codes([[0, 1]]),
-            r"^codes has dtype int64 and shape \(1, 2\): expected a uint8 matrix.*encode\(\)$",
+            r"^codes has dtype int64 and shape \(1, 2\): expected a uint8 matrix.*encode\(\)\.$",
         ),
         (
             lambda: check_codes(np.zeros(3, np.uint8)),
@@ -101,7 +101,7 @@ def test_words_are_contiguous_planes(rng):
         ),
         (
             lambda: check_codes(np.zeros((2, 3), np.uint8), n_bits=16),
-            r"^codes has 3 bytes per row: expected 2 bytes for 16 bits; encode with n_bits=16$",
+            r"^codes has 3 bytes per row: expected 2 bytes for 16 bits; encode with n_bits=16\.$",
         ),
         (
             lambda: check_codes(np.ones((2, 1), np.uint8), n_bits=7),

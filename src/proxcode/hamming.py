@@ -25,9 +25,9 @@ def pack(bits: ArrayLike) -> Codes:
     """
     bits = np.asarray(bits)
     if bits.ndim != 2:
-        raise ValueError(f"bits has shape {bits.shape}: expected a matrix of shape (n_samples, n_bits)")
+        raise ValueError(f"bits has shape {bits.shape}: expected a matrix of shape (n_samples, n_bits).")
     if bits.dtype != bool and bits.size and not np.isin(bits, (0, 1)).all():
-        raise ValueError(f"bits has values from {bits.min()} to {bits.max()}: expected only 0 and 1")
+        raise ValueError(f"bits has values from {bits.min()} to {bits.max()}: expected only 0 and 1.")
     return np.packbits(bits.astype(bool), axis=1)
 
 
@@ -42,7 +42,7 @@ def unpack(codes: ArrayLike, n_bits: int) -> Codes:
     codes = check_codes(codes)
     if not 0 <= n_bits <= 8 * codes.shape[1]:
         raise ValueError(
-            f"n_bits={n_bits}: expected an integer from 0 to {8 * codes.shape[1]} for codes of {codes.shape[1]} bytes"
+            f"n_bits={n_bits}: expected an integer from 0 to {8 * codes.shape[1]} for codes of {codes.shape[1]} bytes."
         )
     return np.unpackbits(codes, axis=1, count=n_bits)
 
@@ -61,7 +61,7 @@ def check_codes(codes: ArrayLike, n_bits: int | None = None) -> Codes:
     if codes.dtype != np.uint8 or codes.ndim != 2:
         raise ValueError(
             f"codes has dtype {codes.dtype} and shape {codes.shape}: expected a uint8 matrix of shape "
-            "(n_samples, n_bytes), as returned by encode()"
+            "(n_samples, n_bytes), as returned by encode()."
         )
     if n_bits is None:
         return codes
@@ -69,10 +69,10 @@ def check_codes(codes: ArrayLike, n_bits: int | None = None) -> Codes:
     if codes.shape[1] != n_bytes:
         raise ValueError(
             f"codes has {codes.shape[1]} bytes per row: expected {n_bytes} bytes for {n_bits} bits; encode with "
-            f"n_bits={n_bits}"
+            f"n_bits={n_bits}."
         )
     if n_unused and (codes[:, -1] & ((1 << n_unused) - 1)).any():
-        raise ValueError(f"codes has nonzero bits after the first {n_bits}: expected zeros, as returned by encode()")
+        raise ValueError(f"codes has nonzero bits after the first {n_bits}: expected zeros, as returned by encode().")
     return codes
 
 
@@ -153,7 +153,7 @@ def distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
     if a.shape[1] != b.shape[1]:
         raise ValueError(
             f"codes have {a.shape[1]} and {b.shape[1]} bytes per row: expected equal widths; encode both with the same "
-            "n_bits"
+            "n_bits."
         )
     out = np.zeros((len(a), len(b)), np.int64)
     for word_a, word_b in zip(to_words(a), to_words(b), strict=True):
@@ -183,12 +183,12 @@ def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.floa
 
     margins, codes = np.atleast_2d(np.asarray(scores, dtype=np.float64)), check_codes(codes)
     if not np.isfinite(margins).all():
-        raise ValueError("scores contains NaN or infinity: expected finite margins, as returned by scores(X)")
+        raise ValueError("scores contains NaN or infinity: expected finite margins, as returned by scores(X).")
     n_bytes = -(-margins.shape[1] // 8)
     if codes.shape[1] != n_bytes:
         raise ValueError(
             f"scores has {margins.shape[1]} columns and codes has {codes.shape[1]} bytes per row: expected {n_bytes} "
-            "bytes per row"
+            "bytes per row."
         )
     weights = np.zeros((len(margins), 8 * n_bytes), np.float32)
     weights[:, : margins.shape[1]] = np.tanh(np.abs(margins))

@@ -244,7 +244,7 @@ WRONG_VALUES = {
     ),
     "codes too long": (
         lambda: filled_index().add(np.zeros((1, 3), np.uint8)),
-        "^codes has 3 bytes per row: expected 2 bytes for 12 bits; encode with n_bits=12$",
+        r"^codes has 3 bytes per row: expected 2 bytes for 12 bits; encode with n_bits=12\.$",
     ),
     "nonzero unused bits": (
         lambda: filled_index().search(np.full((1, 2), 255, np.uint8)),
@@ -254,7 +254,7 @@ WRONG_VALUES = {
     "a negative radius": (lambda: filled_index().within(ZEROS, -1), "^radius=-1: .*at least 0"),
     "too little oversampling": (
         lambda: filled_index().search(ZEROS, oversample=0.5),
-        "^oversample=0.5: expected a finite number of at least 1$",
+        r"^oversample=0.5: expected a finite number of at least 1\.$",
     ),
     "infinite oversampling": (lambda: filled_index().search(ZEROS, oversample=np.inf), "^oversample=inf: expected"),
 }

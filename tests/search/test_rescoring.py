@@ -76,7 +76,7 @@ ZEROS = np.zeros((2, 2), np.uint8)
     [
         (
             ByMargins(np.zeros((3, 12))),
-            "^rescore has 3 rows for 2 query codes: expected one row per query code$",
+            r"^rescore has 3 rows for 2 query codes: expected one row per query code\.$",
         ),
         (ByDistance(np.zeros((1, 5)), np.zeros((9, 5))), "^rescore has 1 rows for 2 query codes"),
         (

@@ -53,15 +53,18 @@ def assert_within_is_exhaustive(index, queries, codes, ids):
 
 
 WRONG_IDS = {
-    "too few": (lambda index: index.add(ZEROS, ids=[7]), "^ids has 1 entries for 2 codes: expected one id per code$"),
-    "twice": (lambda index: index.add(ZEROS, ids=[7, 7]), "^ids contains 7 more than once: expected distinct ids$"),
+    "too few": (
+        lambda index: index.add(ZEROS, ids=[7]),
+        r"^ids has 1 entries for 2 codes: expected one id per code\.$",
+    ),
+    "twice": (lambda index: index.add(ZEROS, ids=[7, 7]), r"^ids contains 7 more than once: expected distinct ids\.$"),
     "known": (
         lambda index: index.add(ZEROS, ids=[7, 3]),
-        "^id 3 is already stored: remove it first or pass another id$",
+        r"^id 3 is already stored: remove it first or pass another id\.$",
     ),
     "of text": (
         lambda index: index.add(ZEROS, ids=["a", "b"]),
-        r"^ids has dtype <U1 and shape \(2,\): expected a vector of integers$",
+        r"^ids has dtype <U1 and shape \(2,\): expected a vector of integers\.$",
     ),
     "of floats": (lambda index: index.remove([1.0]), r"^ids has dtype float64 and shape \(1,\): expected"),
     "a matrix": (lambda index: index.add(ZEROS, ids=[[7], [8]]), r"^ids has dtype int64 and shape \(2, 1\): expected"),
@@ -75,7 +78,7 @@ WRONG_IDS = {
     ),
     "unknown": (
         lambda index: index.remove([2, 9]),
-        "^id 9 is not stored: nothing was removed, pass ids of stored codes$",
+        r"^id 9 is not stored: nothing was removed, pass ids of stored codes\.$",
     ),
 }
 

@@ -157,10 +157,10 @@ class HammingIndex(CodeStore):
         """
         queries, k = check_codes(codes, self.n_bits), check_whole("k", k, 1)
         if not 1 <= oversample < np.inf:
-            raise ValueError(f"oversample={oversample}: expected a finite number of at least 1")
+            raise ValueError(f"oversample={oversample}: expected a finite number of at least 1.")
         if rescore is not None and len(rescore) != len(queries):
             raise ValueError(
-                f"rescore has {len(rescore)} rows for {len(queries)} query codes: expected one row per query code"
+                f"rescore has {len(rescore)} rows for {len(queries)} query codes: expected one row per query code."
             )
         now = self._snapshot
         n_candidates = min(now.codes.n_codes, k if rescore is None else int(np.ceil(k * oversample)))
@@ -221,7 +221,7 @@ class HammingIndex(CodeStore):
         n_bytes = index._snapshot.codes.n_bytes
         if planes.shape[:-1] != (n_bytes,) or (ids is not None and ids.shape != planes.shape[1:]):
             raise ValueError(
-                f"{path} does not hold codes of {index.n_bits} bits with one id each: save the index again"
+                f"{path} does not hold codes of {index.n_bits} bits with one id each: save the index again."
             )
         n_codes = planes.shape[1]
         index._replace(BytePlanes(planes, n_codes), Ids(n_codes, ids))

@@ -59,7 +59,7 @@ class BytePlanes:
         n, total = self.n_codes, self.n_codes + len(codes)
         if total > MAX_CODES:
             raise ValueError(
-                f"the index would hold {total:,} codes: expected at most {MAX_CODES:,}; use several indexes"
+                f"the index would hold {total:,} codes: expected at most {MAX_CODES:,}; use several indexes."
             )
         array = self.array
         if total > array.shape[1]:

@@ -91,6 +91,6 @@ class ByDistance(Rescoring):
         if (missing := ids[(ids < 0) | (ids >= len(self.vectors))]).size:
             raise ValueError(
                 f"vectors has {len(self.vectors)} rows, but id {missing[0]} was found: pass one row per id, or a "
-                "callable that maps ids to rows"
+                "callable that maps ids to rows."
             )
         return np.asarray(self.vectors[ids])

@@ -37,7 +37,7 @@ class Engine(ABC):
 
     def remove(self, index: Any, positions: NDArray[np.int64]) -> None:
         """Remove codes; the codes after them move up."""
-        raise ValueError(f"{type(self).__name__} does not support removal: use Flat() or HammingIndex")
+        raise ValueError(f"{type(self).__name__} does not support removal: use Flat() or HammingIndex.")
 
 
 class Flat(Engine):
@@ -73,7 +73,7 @@ class IVF(Engine):
         """Return an empty index, trained on `codes`."""
         n_lists = self.n_lists or max(1, min(int(4 * len(codes) ** 0.5), len(codes) // MIN_CODES_PER_LIST))
         if n_lists > len(codes):
-            raise ValueError(f"n_lists={n_lists}: expected at most {len(codes)}, the number of codes")
+            raise ValueError(f"n_lists={n_lists}: expected at most {len(codes)}, the number of codes.")
         index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(8 * codes.shape[1]), 8 * codes.shape[1], n_lists)
         index.cp.min_points_per_centroid = 1
         index.train(codes)
@@ -105,7 +105,7 @@ class HNSW(Engine):
 
     def range_search(self, index: Any, queries: Codes, radius: int) -> RangeResult:
         """Raise ValueError: FAISS does not implement it."""
-        raise ValueError("HNSW does not support search within a radius: use Flat(), IVF() or HammingIndex")
+        raise ValueError("HNSW does not support search within a radius: use Flat(), IVF() or HammingIndex.")
 
 
 class MultiHash(Engine):
@@ -133,7 +133,7 @@ class MultiHash(Engine):
         if n_tables * self.key_bits > n_bits:
             raise ValueError(
                 f"n_tables={n_tables}, key_bits={self.key_bits}: expected a product of at most {n_bits}, the number of "
-                "bits"
+                "bits."
             )
         index = faiss.IndexBinaryMultiHash(n_bits, n_tables, self.key_bits)
         index.nflip = self.n_flips
@@ -233,5 +233,5 @@ def _import_faiss() -> Any:
     try:
         import faiss
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("FaissIndex requires FAISS: pip install 'proxcode[faiss]'") from error
+        raise ModuleNotFoundError("FaissIndex requires FAISS: pip install 'proxcode[faiss]'.") from error
     return faiss

@@ -40,7 +40,7 @@ class Ids:
         else:
             start = int(self.values.max()) + 1 if self.n else 0
             if start + n_new - 1 > MAX_ID:
-                raise ValueError(f"ids=None: the largest stored id is {start - 1}, no larger ids exist; pass ids")
+                raise ValueError(f"ids=None: the largest stored id is {start - 1}, no larger ids exist; pass ids.")
             new = np.arange(start, start + n_new)
         return Ids(self.n + n_new, np.concatenate([self.as_array(), new]))
 
@@ -48,12 +48,12 @@ class Ids:
         """Validate ids to be added. Raises ValueError unless they are one per code, distinct and not yet stored."""
         new = check_ids(ids)
         if len(new) != n_new:
-            raise ValueError(f"ids has {len(new)} entries for {n_new} codes: expected one id per code")
+            raise ValueError(f"ids has {len(new)} entries for {n_new} codes: expected one id per code.")
         distinct, counts = np.unique(new, return_counts=True)
         if len(distinct) < n_new:
-            raise ValueError(f"ids contains {distinct[counts > 1][0]} more than once: expected distinct ids")
+            raise ValueError(f"ids contains {distinct[counts > 1][0]} more than once: expected distinct ids.")
         if (is_stored := self._positions(distinct) >= 0).any():
-            raise ValueError(f"id {distinct[is_stored][0]} is already stored: remove it first or pass another id")
+            raise ValueError(f"id {distinct[is_stored][0]} is already stored: remove it first or pass another id.")
         return new
 
     def find(self, ids: ArrayLike) -> NDArray[np.int64]:
@@ -61,7 +61,7 @@ class Ids:
         ids = check_ids(ids)
         positions = self._positions(ids)
         if (is_unknown := positions < 0).any():
-            raise ValueError(f"id {ids[is_unknown][0]} is not stored: nothing was removed, pass ids of stored codes")
+            raise ValueError(f"id {ids[is_unknown][0]} is not stored: nothing was removed, pass ids of stored codes.")
         return positions
 
     def _positions(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -87,7 +87,7 @@ def check_ids(ids: ArrayLike) -> NDArray[np.int64]:
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"ids has dtype {array.dtype} and shape {array.shape}: expected a vector of integers")
+        raise ValueError(f"ids has dtype {array.dtype} and shape {array.shape}: expected a vector of integers.")
     if array.dtype.kind == "u" and array.size and array.max() > MAX_ID:
-        raise ValueError(f"ids contains {array.max()}: expected integers of at most {MAX_ID}, which fit into int64")
+        raise ValueError(f"ids contains {array.max()}: expected integers of at most {MAX_ID}, which fit into int64.")
     return array.astype(np.int64)
