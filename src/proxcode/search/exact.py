@@ -175,7 +175,9 @@ def _scan_range(planes: Codes, queries: Codes, start: int, stop: int, k: int, ra
         shape = (len(queries), min(k, stop - start))
         distance, position = np.empty(shape, np.int32), np.empty(shape, np.int64)
         scan_nearest(planes, queries, start, stop, distance, position)
-        return [Found(distance=d, position=p) for d, p in zip(distance, position, strict=True)]
-    ends, distance, position = scan_within(planes, queries, radius, start, stop)
-    found = split_by_query(distance, position, ends)
+        return [Found(*of_query) for of_query in zip(distance, position, strict=True)]
+    stops, distance, position = scan_within(planes, queries, radius, start, stop)
+    found = split_by_query(distance, position, stops)
+    if k >= stop - start:
+        return found
     return [Found(distance=of_query.distance[:k], position=of_query.position[:k]) for of_query in found]

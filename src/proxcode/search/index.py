@@ -171,7 +171,10 @@ class HammingIndex(CodeStore):
         neighbor = now.ids.at(position)
         if rescore is None:
             return Neighbors(distance=distance, neighbor=neighbor)
-        rescored = [rescore.distances(q, now.codes.at(position[q]), neighbor[q]) for q in range(len(queries))]
+        rescored = [
+            rescore.distances(query, now.codes, positions, ids)
+            for query, (positions, ids) in enumerate(zip(position, neighbor, strict=True))
+        ]
         distance = np.array(rescored).reshape(shape)
         order = np.argsort(distance, axis=1, kind="stable")[:, :k]
         return Neighbors(

@@ -1,7 +1,6 @@
 """Codes in the layout of the search kernels, and the codes found for a query."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +13,7 @@ MAX_CODES = np.iinfo(np.uint32).max
 SPARE = 16
 
 
-@dataclass(frozen=True, eq=False)
-class BytePlanes:
+class BytePlanes(NamedTuple):
     """The first `n_codes` columns of an array of byte planes: byte b of all codes is contiguous.
 
     Attributes
@@ -80,7 +78,7 @@ class Found(NamedTuple):
 def split_by_query(distance: NDArray[np.int32], position: NDArray[np.int64], stops: NDArray[np.int64]) -> list[Found]:
     """Split the concatenated results of all queries; those of query q end before stops[q]."""
     lists = zip(np.split(distance, stops[:-1]), np.split(position, stops[:-1]), strict=True)
-    return [Found(distance=distance, position=position) for distance, position in lists]
+    return [Found(*of_query) for of_query in lists]
 
 
 def merge(parts: Sequence[Found], k: int) -> Found:

@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode.hamming import Codes, asymmetric_distances
+from proxcode.hamming import asymmetric_distances
+from proxcode.search.planes import BytePlanes
 
-Vectors = NDArray[Any] | Callable[[NDArray[np.int64]], ArrayLike]
+Positions = NDArray[np.int64]
+Ids = NDArray[np.int64]
+Vectors = NDArray[Any] | Callable[[Ids], ArrayLike]
 
 
 class Rescoring(ABC):
@@ -20,15 +23,17 @@ class Rescoring(ABC):
         """Return the number of queries."""
 
     @abstractmethod
-    def distances(self, query: int, codes: Codes, ids: NDArray[np.int64]) -> NDArray[Any]:
+    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[Any]:
         """Return the distances from one query to its candidates.
 
         Parameters
         ----------
         query : int
             Row number of the query.
-        codes : ndarray of uint8, shape (n_candidates, n_bytes)
-            Packed codes of the candidates.
+        codes : BytePlanes
+            Codes of the index; `codes.at(positions)` are the packed codes of the candidates.
+        positions : ndarray of int64, shape (n_candidates,)
+            Positions of the candidates in `codes`.
         ids : ndarray of int64, shape (n_candidates,)
             Ids of the candidates.
 
@@ -53,9 +58,9 @@ class ByMargins(Rescoring):
     def __len__(self) -> int:
         return len(self.scores)
 
-    def distances(self, query: int, codes: Codes, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float32]:
         """Return the asymmetric distances from one query to its candidates."""
-        return asymmetric_distances(self.scores[query], codes)[0]
+        return asymmetric_distances(self.scores[query], codes.at(positions))[0]
 
 
 class ByDistance(Rescoring):
@@ -72,20 +77,21 @@ class ByDistance(Rescoring):
     """
 
     def __init__(self, queries: ArrayLike, vectors: Vectors, metric: str = "euclidean") -> None:
+        from scipy.spatial.distance import cdist
+
         self.queries = np.atleast_2d(np.asarray(queries))
         self.vectors = vectors
         self.metric = metric
+        self._cdist = cdist
 
     def __len__(self) -> int:
         return len(self.queries)
 
-    def distances(self, query: int, codes: Codes, ids: NDArray[np.int64]) -> NDArray[np.float64]:
+    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float64]:
         """Return the distances from one query to the samples of its candidates."""
-        from scipy.spatial.distance import cdist
+        return self._cdist(self.queries[query : query + 1], self._vectors_of(ids), self.metric)[0]
 
-        return cdist(self.queries[query : query + 1], self._vectors_of(ids), self.metric)[0]
-
-    def _vectors_of(self, ids: NDArray[np.int64]) -> NDArray[Any]:
+    def _vectors_of(self, ids: Ids) -> NDArray[Any]:
         if callable(self.vectors):
             return np.asarray(self.vectors(ids))
         if (missing := ids[(ids < 0) | (ids >= len(self.vectors))]).size:
