@@ -148,7 +148,7 @@ def test_perfect_ranking_scores_one():
     [
         (lambda: precision_recall(np.zeros(3, int), np.ones(3, int)), "near has no pairs"),
         (lambda: mean_average_precision(np.zeros((2, 3), int), np.ones((2, 3), int)), "no query has a near code"),
-        (lambda: ranking_counts(pack(np.eye(8)), pack(np.eye(9)), np.arange(8), np.arange(9)), "encode both alike"),
+        (lambda: ranking_counts(pack(np.eye(8)), pack(np.eye(9)), np.arange(8), np.arange(9)), "expected equal widths"),
         (lambda: ranking_counts(np.eye(8), pack(np.eye(8)), np.arange(8), np.arange(8)), "uint8"),
         (
             lambda: ranking_counts(pack(np.eye(8)), pack(np.eye(8))[:5], np.arange(8), np.arange(5), same_set=True),
