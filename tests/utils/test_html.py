@@ -80,8 +80,8 @@ def test_values_are_escaped(model, train):
         def __repr__(self, **kwargs):
             return "<script>alert('1 & 2')</script>"
 
-        def relate(self, X, y=None):
-            return SameLabel().relate(X, y)
+        def find_pairs(self, X, y=None):
+            return SameLabel().find_pairs(X, y)
 
     odd = ProximityPreservingCode(n_bits=2, proximity=Odd()).fit(*train)
     html = card(summary_html(odd))
@@ -93,7 +93,7 @@ def test_values_are_escaped(model, train):
 class Even(Proximity):
     """A proximity that does not describe itself."""
 
-    def relate(self, X, y=None):
+    def find_pairs(self, X, y=None):
         raise NotImplementedError
 
 
