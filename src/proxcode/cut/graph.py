@@ -256,7 +256,7 @@ def row_blocks(n: int) -> list[slice]:
 
 
 def sparse_graph(n: int, first: NDArray[Any], second: NDArray[Any], weight: NDArray[Any]) -> SparseGraph:
-    """Return the graph of edges between nodes 0 to n - 1; repeated and opposite edges are summed, self-loops ignored."""
+    """Return the graph of edges between nodes 0 to n - 1; repeated and opposite edges are summed, loops ignored."""
     weight = np.asarray(weight, np.float64)
     W = sp.coo_array((weight, (first, second)), shape=(n, n)).tocsr()
     return SparseGraph(W + W.T)
