@@ -217,7 +217,7 @@ def _weights(path: Path, rows: list[_Row]) -> NDArray[np.float64]:
     width = len(rows[0].cells)
     for line, cells in rows:
         if len(cells) not in (2, 3) or len(cells) != width:
-            raise ValueError(f"{path}: line {line} has {len(cells)} cells: expected i, j or, everywhere, i, j, weight")
+            raise ValueError(
                 f"{path}: line {line} has {len(cells)} cells: expected i, j or, in all lines, i, j, weight"
             )
         if width == 3 and not is_number(cells[2]):
