@@ -59,18 +59,52 @@ def undirected_weights(
     names = range(n) if names is None else names
     if (wrong := np.flatnonzero(~np.isfinite(weight))).size:
         raise not_finite(names[first[wrong[0]]], names[second[wrong[0]]], weight[wrong[0]])
-    given = sp.coo_array((weight, (first, second)), shape=(n, n)).tocsr()
-    forward, backward = sp.triu(given, 1, "csr"), sp.tril(given, -1, "csr").T.tocsr()
-    pairs = (_pattern(forward) + _pattern(backward)).tocoo()
-    if directed != "sign" and not (pairs.data > 1).any():
-        # No edge has two directions: much faster than to look up each pair.
-        upper = forward + backward
-    else:
-        there, back = (np.asarray(way[pairs.row, pairs.col]).ravel() for way in (forward, backward))
+    is_edge = first != second
+    first, second, weight = first[is_edge], second[is_edge], np.asarray(weight, np.float64)[is_edge]
+    upper = _summed(n, np.minimum(first, second), np.maximum(first, second), weight)
+    if upper.nnz < len(weight):
+        n_given, forward, backward = _directions(upper, first, second, weight)
         if directed is None:
-            _check_equal(there, back, pairs, names)
-        upper = sp.csr_array((_combined(there, back, pairs.data, directed), (pairs.row, pairs.col)), shape=(n, n))
+            _check_equal(upper, n_given, forward, backward, names)
+        upper.data = _combined(forward, backward, n_given, directed)
+    elif directed == "sign":
+        upper.data = np.sign(upper.data)
     return (upper + upper.T).tocsr()
+
+
+def _summed(n: int, first: NDArray[Any], second: NDArray[Any], weight: Vector) -> Any:
+    """Return the matrix of edges of one direction, repeated ones summed."""
+    weights = sp.coo_array((weight, (first, second)), shape=(n, n)).tocsr()
+    weights.sort_indices()
+    return weights
+
+
+def _directions(
+    upper: Any, first: NDArray[Any], second: NDArray[Any], weight: Vector
+) -> tuple[NDArray[np.int8], Vector, Vector]:
+    """Return the number of directions of each entry of `upper`, and the sums of the weights of each direction."""
+    n, pairs = upper.shape[0], _keys(upper)
+    n_given, sums = np.zeros(len(pairs), np.int8), np.zeros((2, len(pairs)))
+    is_forward = first < second
+    for way, low, high, chosen in ((0, first, second, is_forward), (1, second, first, ~is_forward)):
+        summed = _summed(n, low[chosen], high[chosen], weight[chosen])
+        position = np.searchsorted(pairs, _keys(summed))
+        n_given[position] += 1
+        sums[way, position] = summed.data
+    return n_given, sums[0], sums[1]
+
+
+def _keys(weights: Any) -> NDArray[np.int64]:
+    """Return row * n + column of each stored entry, in ascending order."""
+    entries = weights.tocoo()
+    return entries.row.astype(np.int64) * weights.shape[1] + entries.col
+
+
+def _check_equal(upper: Any, n_given: NDArray[np.int8], forward: Vector, backward: Vector, names: Any) -> None:
+    differs = (n_given > 1) & ~np.isclose(forward, backward, rtol=EQUAL_WEIGHTS, atol=0)
+    if differs.any():
+        pair, entries = int(np.argmax(differs)), upper.tocoo()
+        raise different_weights(names[entries.row[pair]], names[entries.col[pair]], forward[pair], backward[pair])
 
 
 def undirected_array(W: NDArray[Any], directed: Directed) -> NDArray[Any]:
@@ -88,11 +122,6 @@ def different_weights(u: object, v: object, forward: float, backward: float) -> 
     return ValueError(f"edge ({u}, {v}) has weight {forward:g}, but {backward:g} in the opposite direction: {REMEDY}")
 
 
-def _pattern(weights: Any) -> Any:
-    """Return 1 at each stored entry, explicit zeros included."""
-    return sp.csr_array((np.ones(weights.nnz, np.int8), weights.indices, weights.indptr), shape=weights.shape)
-
-
 def _combined(
     forward: NDArray[Any], backward: NDArray[Any], n_given: NDArray[Any], directed: Directed | None
 ) -> NDArray[Any]:
@@ -106,10 +135,3 @@ def _combined(
     if directed == "mean":
         return np.where(n_given > 1, 0.5 * total, total).astype(total.dtype, copy=False)
     return np.where(n_given > 1, forward, total)
-
-
-def _check_equal(forward: Vector, backward: Vector, pairs: Any, names: Any) -> None:
-    is_equal = np.isclose(forward, backward, rtol=EQUAL_WEIGHTS, atol=0) | (pairs.data < 2)
-    if not is_equal.all():
-        pair = int(np.argmin(is_equal))
-        raise different_weights(names[pairs.row[pair]], names[pairs.col[pair]], forward[pair], backward[pair])

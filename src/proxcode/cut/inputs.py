@@ -19,7 +19,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut.edges import Directed, check_directed, undirected_weights
-from proxcode.cut.graph import Edges, SignedGraph, SparseGraph, sparse_graph
+from proxcode.cut.graph import Edges, ExplicitGraph, SignedGraph, SparseGraph
 from proxcode.cut.matrices import check_real, matrix_graph
 
 # Array, DataFrame, scipy.sparse matrix, networkx graph, list of edges or SignedGraph; most of them have no types.
@@ -73,8 +73,9 @@ def sign_graph(G: GraphLike, directed: Directed | None = None) -> SparseGraph:
     """Return the graph of the signs of all weights; None combines two directions by "sign"."""
     check_directed(directed)
     graph = _read(G, directed or "sign", _sign_of)
-    signs = sparse_graph(graph.n_nodes, *graph.edges())
-    signs.weights.data = np.sign(signs.weights.data)
+    if not isinstance(graph, ExplicitGraph):
+        raise ValueError(f"{type(graph).__name__} does not store its weights: pass a matrix or a list of edges")
+    signs = SparseGraph(graph.weights.sign() if sp.issparse(graph.weights) else np.sign(graph.weights))
     signs.nodes = graph.nodes
     return signs
 
