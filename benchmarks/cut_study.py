@@ -1,12 +1,12 @@
-"""The signed graph cut on its own: value against time for four initial guesses and four ways to go on from them.
+"""The signed graph cut on its own: value against time for four initial guesses and four updates.
 
-    python examples/02_cut_study.py [--output docs/results] [--quick]
+    python benchmarks/cut_study.py [--output docs/results] [--quick]
 
-The paper asks how much the initial guess matters, and finds: hardly at all. That depends on the weights. Three graphs,
-each cut from a Laplacian, a signed Laplacian, a semidefinite (Alon and Naor) and a random guess, each as it is,
-improved by vector update (Algorithm 1), by bit update (Algorithm 2), and by annealing for as long as shown:
+The paper finds that the initial guess hardly matters. That depends on the weights. Three graphs are cut from a
+Laplacian, a signed Laplacian, a semidefinite (Alon and Naor) and a random guess, each without update, with vector
+update (Algorithm 1), with bit update (Algorithm 2), and with annealing for the time shown:
 
-- points of ten classes and the weights of a code's first bit, all pairs: near +1, far -1;
+- nodes of ten classes and the weights of a code's first bit between all pairs;
 - Gaussian weights between all pairs, the Sherrington-Kirkpatrick spin glass;
 - a torus of random signs, the Edwards-Anderson spin glass.
 """
@@ -47,7 +47,7 @@ MARKERS = {"as it is": "o", "vector update": "s", "bit update": "^"}
 
 
 class Point(NamedTuple):
-    """A value reached, and the seconds of processor time that it took, the guess among them."""
+    """A value, and the seconds of processor time until it was reached, including the initial guess."""
 
     graph: str
     guess: str
@@ -68,17 +68,17 @@ def gaussian(n, rng):
 
 
 def torus(n, rng):
-    partition = round(np.sqrt(n))
-    grid = np.arange(partition * partition).reshape(partition, partition)
+    size = round(np.sqrt(n))
+    grid = np.arange(size * size).reshape(size, size)
     ends = np.tile(grid.ravel(), 2), np.concatenate([np.roll(grid, 1, axis).ravel() for axis in (0, 1)])
-    return sparse_graph(partition * partition, *ends, rng.choice([-1.0, 1.0], 2 * partition * partition))
+    return sparse_graph(size * size, *ends, rng.choice([-1.0, 1.0], 2 * size * size))
 
 
 GRAPHS = {"ten classes": classes, "Gaussian weights": gaussian, "torus of signs": torus}
 
 
 def warm_up():
-    """Compile or load the kernels, which is no part of what is measured."""
+    """Compile or load the kernels, which is not measured."""
     rng = np.random.default_rng(0)
     for make, guess in product(GRAPHS.values(), GUESSES.values()):
         graph = make(100, rng)
@@ -88,7 +88,7 @@ def warm_up():
 
 
 def measure(n_nodes, seeds, seconds):
-    """Return the points of all graphs, guesses, updates and seeds; of annealing, one for each improvement."""
+    """Return a `Point` for each graph, guess, update and seed; for annealing, one for each improvement."""
     points = []
     for name, seed in tqdm(list(product(GRAPHS, range(seeds))), disable=not sys.stderr.isatty()):
         graph = GRAPHS[name](n_nodes, np.random.default_rng(seed))
@@ -104,14 +104,14 @@ def measure(n_nodes, seeds, seconds):
 
 
 def relative(points, graph):
-    """Return the points of a graph with values as shares of the best one of their seed."""
+    """Return the points of a graph with values relative to the best one of their seed."""
     chosen = [point for point in points if point.graph == graph]
     best = {seed: max(p.value for p in chosen if p.seed == seed) for seed in {p.seed for p in chosen}}
     return [point._replace(value=point.value / best[point.seed]) for point in chosen]
 
 
 def draw(points, path):
-    """Save the figure: how far each way stays under the best value, by time, a drawing for each graph."""
+    """Save the figure: relative distance from the best value against time, one panel per graph."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(13, 4.4), layout="constrained")
@@ -133,12 +133,12 @@ def draw(points, path):
 
 
 def shown(share):
-    """Return what is missing to 1, at least a hundred-thousandth: none has no logarithm."""
+    """Return 1 - share, but at least 1e-5, for a logarithmic axis."""
     return max(1.0 - share, 1e-5)
 
 
 def summary(points):
-    """Return a table of the mean share of the best value by guess and update, for each graph."""
+    """Return a table of the mean value, relative to the best one, by guess and update for each graph."""
     updates = [*UPDATES, "annealing"]
     lines = []
     for graph in GRAPHS:
@@ -158,7 +158,7 @@ def summary(points):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=Path("docs/results"))
-    parser.add_argument("--quick", action="store_true", help="400 points and one seed instead of 1,024 and three")
+    parser.add_argument("--quick", action="store_true", help="400 nodes and one seed instead of 1,024 and three")
     arguments = parser.parse_args()
     arguments.output.mkdir(parents=True, exist_ok=True)
     warm_up()
