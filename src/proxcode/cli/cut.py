@@ -12,7 +12,8 @@ from proxcode.cli.options import COUNT, FILE, SEED, as_json, check_output, force
 from proxcode.cli.printing import show
 
 if TYPE_CHECKING:
-    from proxcode.cut import Cut, Frustration, MaxCut, Progress
+    from proxcode.cut import Progress
+    from proxcode.cut.result import Partition
 
 
 @click.command()
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 @click.option(
     "--directed",
     type=click.Choice(["sum", "mean", "sign"]),
-    help="How to combine two directions of an edge that differ in weight.  [default: report an error]",
+    help="How to combine two directions of an edge that differ in weight. [default: report an error]",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
-    help="Seconds to search; --prove may take as long again.  [default: about one second]",
+    help="Seconds to search; --prove may take as long again. [default: about one second]",
 )
 @click.option("--prove", is_flag=True, help="Compute an upper bound for all partitions; often a proof if sparse.")
 @click.option("--starts", type=COUNT, help="Use the best of this many local searches, as in the paper, not annealing.")
@@ -73,7 +74,7 @@ def cut(
         check_suffix(output)
     weights, names = read_graph(graph, directed=directed)
     with tqdm(bar_format="{desc} after {elapsed}", disable=not sys.stderr.isatty()) as bar:
-        found, record = cut_weights(
+        partition, record = cut_weights(
             weights,
             max_cut=max_cut,
             frustration=frustration,
@@ -84,7 +85,7 @@ def cut(
             report=lambda best: bar.set_description_str(f"best {best:.10g}"),
         )
     if output is not None:
-        write_table(output, {"node": names, "partition": found.partition})
+        write_table(output, {"node": names, "partition": partition})
     show(as_json, record)
 
 
@@ -98,8 +99,8 @@ def cut_weights(
     time_limit: float | None,
     seed: int,
     report: Callable[[float], object],
-) -> "tuple[Cut | MaxCut | Frustration, dict[str, Any]]":
-    """Cut a graph; return the result and a record to print.
+) -> "tuple[Partition, dict[str, Any]]":
+    """Cut a graph; return the partition and a record to print.
 
     `report` is called with each better value: b'Wb, the cut weight (`max_cut`) or the number of frustrated edges
     (`frustration`).
@@ -112,36 +113,31 @@ def cut_weights(
         value = progress.value
         report((total + value / 2) / 2 if max_cut else (2 * n_edges - value) / 4 if frustration else value)
 
-    by_restarts = n_starts is not None
-    settings: dict[str, Any] = {
-        "search": problems.Restarts(n_starts=n_starts, report=report_objective)
-        if by_restarts
-        else problems.Annealing(report=report_objective),
-        "bound": problems.SuitableBound() if prove else None,
-        "time_limit": time_limit,
-        "random_state": seed,
-    }
-    found: Cut | MaxCut | Frustration
+    search: problems.Search = problems.Annealing(report=report_objective)
+    if n_starts is not None:
+        search = problems.Restarts(n_starts=n_starts, report=report_objective)
+    bound = problems.SuitableBound() if prove else None
+    settings: dict[str, Any] = {"search": search, "bound": bound, "time_limit": time_limit, "random_state": seed}
+    objective: dict[str, float | None]
     if frustration:
-        found = problems.frustration(weights, **settings)
-        objective = {"frustrated edges": found.index, "lower bound": found.lower_bound}
-        weight = {}
+        fewest = problems.frustration(weights, **settings)
+        cut, gap = fewest.cut, fewest.gap
+        objective = {"frustrated edges": fewest.index, "lower bound": fewest.lower_bound}
+    elif max_cut:
+        largest = problems.max_cut(weights, **settings)
+        cut, gap = largest.cut, largest.gap
+        objective = {"value": -cut.value, "upper bound": _finite(largest.upper_bound)}
     else:
-        found = problems.max_cut(weights, **settings) if max_cut else problems.signed_cut(weights, **settings)
-        cut = found.cut if max_cut else found
-        objective = {"value": -cut.value if max_cut else cut.value, "upper bound": _finite(found.upper_bound)}
-        weight = {"cut weight": _cut_weight(weights, cut.partition), "frustrated weight": cut.frustrated_weight}
-    return found, {
-        "nodes": weights.shape[0],
-        "edges": n_edges,
-        **objective,
-        "proved": found.proved,
-        "gap": _finite(found.gap),
-        "ended": found.status,
-        **weight,
-        "partition +1": int((found.partition > 0).sum()),
-        "partition -1": int((found.partition < 0).sum()),
-    }
+        cut = problems.signed_cut(weights, **settings)
+        gap = cut.gap
+        objective = {"value": cut.value, "upper bound": _finite(cut.upper_bound)}
+    is_plus = cut.partition > 0
+    record = {"nodes": len(is_plus), "edges": n_edges, **objective}
+    record |= {"proved": cut.proved, "gap": _finite(gap), "ended": cut.status}
+    if not frustration:
+        record |= {"cut weight": _cut_weight(weights, cut.partition), "frustrated weight": cut.frustrated_weight}
+    record |= {"partition +1": int(is_plus.sum()), "partition -1": int((~is_plus).sum())}
+    return cut.partition, record
 
 
 def _cut_weight(weights: Any, partition: Any) -> float:

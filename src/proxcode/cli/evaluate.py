@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 @proximity_options
 @vector_options
 @click.option("--train", type=FILE, help="Vectors to fit the peers to, ideally the training samples of the model.")
-@click.option("--peers", default="LSH,ITQ", show_default=True, help="Peers to compare with, comma-separated; '' for none.")
+@click.option(
+    "--peers", default="LSH,ITQ", show_default=True, help="Comma-separated peers to compare with; '' for none."
+)
 @click.option("--figure", type=FILE, default="evaluation.png", show_default=True, help="Figure: .png, .pdf or .svg.")
 @force
 @as_json

@@ -49,7 +49,9 @@ proximity_options = _stacked(
     ),
     click.option("--pairs", type=FILE, help="File of near and far pairs: rows i, j, near or far (or +1, -1)."),
     click.option(
-        "--others", type=click.Choice(["unknown", "far"]), help="What pairs not listed in --pairs are. [default: unknown]"
+        "--others",
+        type=click.Choice(["unknown", "far"]),
+        help="Kind of the pairs that --pairs does not list. [default: unknown]",
     ),
     click.option("--radius", type=click.FloatRange(0), help="Samples within this distance are near."),
     click.option(
@@ -173,7 +175,7 @@ def check_output(output: Path | None, force: bool) -> None:
     if output is None:
         return
     if output.is_dir():
-        raise click.ClickException(f"{output} is a folder: expected the path of a file.")
+        raise click.ClickException(f"{output} is a folder: name a file in it.")
     if output.exists() and not force:
         raise click.ClickException(f"{output} already exists; choose another name or pass --force.")
     _check_folder(output.parent, output.name)
@@ -189,6 +191,6 @@ def make_folder(folder: Path) -> None:
 
 def _check_folder(folder: Path, name: str) -> None:
     if not folder.is_dir():
-        raise click.ClickException(f"the folder {folder} for {name} does not exist: make it first.")
+        raise click.ClickException(f"there is no folder {folder} to write {name} to: make it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise click.ClickException(f"the folder {folder} is not writable: choose another, or change its permissions.")

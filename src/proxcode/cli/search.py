@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 )
 @click.option("--bits", type=BITS, help="Code length, if shorter than that of the model.")
 @click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
-@click.option("--threads", type=COUNT, help="Number of threads.  [default: number of cores]")
+@click.option("--threads", type=COUNT, help="Number of threads. [default: number of cores]")
 @click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
 @vector_options
 @force
@@ -114,7 +114,7 @@ def search(
         distance, neighbor = index.search(query_codes, k, rescore=rescore, oversample=oversample)
         n_neighbors = np.full(len(neighbor), neighbor.shape[1])
     query = np.repeat(np.arange(len(query_codes)), n_neighbors)
-    found = {"query": query, "neighbor": neighbor.ravel(), "distance": distance.ravel()}
+    found: dict[str, NDArray[Any]] = {"query": query, "neighbor": neighbor.ravel(), "distance": distance.ravel()}
     if output is None:
         values = {name: column.tolist() for name, column in found.items()}
         show(as_json, values, lambda: aligned_columns(list(values), zip(*values.values(), strict=True)))
@@ -166,8 +166,8 @@ def _open_index(
 def _packed_codes(vectors: "Vectors") -> "NDArray[np.uint8]":
     if vectors.dtype != "uint8":
         raise ValueError(
-            f"{vectors.path} holds {vectors.dtype} numbers, not packed codes of uint8: make these with proxcode encode, "
-            "or pass --model to encode the queries."
+            f"{vectors.path} holds {vectors.dtype} numbers, not packed codes of uint8: run proxcode encode first, "
+            "or pass --model to encode queries."
         )
     return vectors.read()
 

@@ -133,9 +133,9 @@ def existing_file(path: FilePath) -> Path:
     """Return the path of a file that exists and is not empty; raise an error otherwise."""
     path = Path(path)
     if path.is_dir():
-        raise ValueError(f"{path} is a folder: expected the path of a file.")
+        raise ValueError(f"{path} is a folder: name a file in it.")
     if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist: check its name and folder.")
+        raise FileNotFoundError(f"there is no file {path}: check its name and folder.")
     with path.open("rb") as file:
         if not file.read(1):
             raise ValueError(f"{path} is empty: write it again.")
