@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from proxcode.cli.encoding import BLOCK, HEADER
 
 from proxcode import HammingIndex, ProximityPreservingCode
 from proxcode.cli import main
-from proxcode.cli.encoding import BLOCK, HEADER
 from proxcode.storage.container import read_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")

@@ -4,7 +4,7 @@ import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @click.option(
     "--directed",
     type=click.Choice(["sum", "mean", "sign"]),
-    help="How to combine two directions of an edge that differ in weight. [default: report an error]",
+    help="How to combine the two directions of an edge: their sum, their mean, or the sign of the sum of their signs. "
+    "[default: different weights are an error]",
 )
 @click.option(
     "--time-limit",
@@ -41,7 +42,7 @@ def cut(
     output: Path | None,
     max_cut: bool,
     frustration: bool,
-    directed: str | None,
+    directed: Literal["sum", "mean", "sign"] | None,
     time_limit: float | None,
     prove: bool,
     starts: int | None,
@@ -107,7 +108,7 @@ def cut_weights(
     """
     from proxcode import cut as problems
 
-    n_edges, total = weights.nnz // 2, float(weights.sum()) / 2
+    n_edges, total = weights.count_nonzero() // 2, float(weights.sum()) / 2
 
     def report_objective(progress: "Progress") -> None:
         value = progress.value

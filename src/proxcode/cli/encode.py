@@ -146,7 +146,8 @@ def _check_finite(path: Path, block: Any, first: int) -> None:
         return
     row, column = np.argwhere(~finite)[0]
     raise ValueError(
-        f"{path} contains {block[row, column]} in row {first + row}, column {column}: drop these rows or impute their values."
+        f"{path} contains {block[row, column]} in row {first + row}, column {column}: drop these rows or impute their "
+        "values."
     )
 
 
