@@ -26,9 +26,8 @@ def test_help_shows_the_verbs_and_an_example():
 def test_the_help_of_a_verb_shows_an_example_and_explains_every_option(verb):
     text = call(verb, "--help")
     assert f"proxcode {verb} " in text.split("Example")[1]
-    described = [
-        parameter for parameter in main.get_command(None, verb).params if parameter.param_type_name == "option"
-    ]
+    parameters = main.get_command(None, verb).params
+    described = [parameter for parameter in parameters if parameter.param_type_name == "option"]
     assert [option.name for option in described if not option.help] == []
 
 
