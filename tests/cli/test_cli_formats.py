@@ -8,6 +8,7 @@ import pytest
 
 from helpers.command_line import call, record_of
 from proxcode import ProximityPreservingCode
+from proxcode.files import write_table
 
 
 def write_csv(folder, X, y):
@@ -74,3 +75,26 @@ def test_every_format_gives_the_model_and_the_codes_of_its_array(write, train, n
     facts = record_of("info", vectors[0]) if "--key" not in vectors else {"kind": "vectors", "columns": 40}
     assert facts["kind"] == "vectors"
     assert facts["columns"] == 40 + (write is write_csv)
+
+
+@pytest.mark.parametrize("file", ["t.csv", "12:30.csv", r"C:\data\t.csv", "t.parquet"])
+@pytest.mark.parametrize("column", ["class", "a:b", ":", "x0:class", "t.csv:class"])
+def test_the_column_of_the_labels_is_not_part_of_the_vectors(column, file, train, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = train[0][:100, 20:30], train[1][:100]
+    columns = {f"x{k}": X[:, k] for k in range(5)} | {column: y} | {f"x{k}": X[:, k] for k in range(5, 10)}
+    write_table(tmp_path / file, columns)
+    call("fit", file, "--labels", f"{file}:{column}", "--bits", 4, "-o", "m.proxcode")
+    expected = ProximityPreservingCode(4, random_state=0).fit(X, y)
+    loaded = ProximityPreservingCode.load("m.proxcode")
+    assert loaded.n_features_in_ == 10
+    np.testing.assert_array_equal(loaded.codes_, expected.codes_)
+
+
+def test_labels_of_another_file_leave_all_columns(train, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = train[0][:100, 20:30], train[1][:100]
+    write_table(tmp_path / "t.csv", {f"x{k}": X[:, k] for k in range(10)})
+    write_table(tmp_path / "y.csv", {"x0": y})
+    call("fit", "t.csv", "--labels", "y.csv:x0", "--bits", 4, "-o", "m.proxcode")
+    assert ProximityPreservingCode.load("m.proxcode").n_features_in_ == 10

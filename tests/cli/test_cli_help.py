@@ -41,7 +41,12 @@ def test_help_starts_at_once():
     assert min(seconds() for _ in range(3)) < 0.3
 
 
-def test_the_command_line_imports_nothing_heavy():
-    heavy = ("numpy", "numba", "scipy", "sklearn", "matplotlib", "tqdm")
-    script = f"import sys, proxcode.cli; sys.exit(' '.join(m for m in {heavy} if m in sys.modules) or 0)"
-    subprocess.run([sys.executable, "-c", script], check=True)
+def test_the_command_line_and_the_help_of_its_verbs_import_nothing_heavy():
+    heavy = ("numpy", "numba", "scipy", "sklearn", "matplotlib", "tqdm", "pandas", "pyarrow")
+    script = (
+        "import sys; from proxcode.cli import VERBS, main\n"
+        "for verb in VERBS: main([verb, '--help'], standalone_mode=False)\n"
+        f"sys.exit(' '.join(m for m in {heavy} if m in sys.modules) or 0)"
+    )
+    text = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True).stdout
+    assert text.count("Usage: ") == len(VERBS)

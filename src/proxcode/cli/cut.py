@@ -108,7 +108,7 @@ def cut_weights(
     """
     from proxcode import cut as problems
 
-    n_edges, total = weights.count_nonzero() // 2, float(weights.sum()) / 2
+    n_edges, total = int(weights.count_nonzero()) // 2, float(weights.sum()) / 2
 
     def report_objective(progress: "Progress") -> None:
         value = progress.value
