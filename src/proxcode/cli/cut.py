@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 @click.option(
     "--directed",
     type=click.Choice(["sum", "mean", "sign"]),
-    help="How to combine the two directions of an edge: their sum, their mean, or the sign of the sum of their signs. "
-    "[default: different weights are an error]",
+    show_default="different weights are an error",
+    help="How to combine the two directions of an edge: their sum, their mean, or the sign of the sum of their signs.",
 )
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
-    help="Seconds to search; --prove may take as long again. [default: about one second]",
+    show_default="about one second",
+    help="Seconds to search; --prove may take as long again.",
 )
-@click.option("--prove", is_flag=True, help="Compute an upper bound for all partitions; often a proof if sparse.")
+@click.option("--prove", is_flag=True, help="Bound the objective over all partitions; often a proof for sparse graphs.")
 @click.option("--starts", type=COUNT, help="Use the best of this many local searches, as in the paper, not annealing.")
 @click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed; equal seeds give equal cuts.")
 @force
@@ -50,12 +51,13 @@ def cut(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Cut a signed GRAPH in two: positive weights attract, negative weights repel.
+    """Cut a signed GRAPH in two.
 
-    GRAPH is an edge list (i, j, weight; .csv, .tsv or separated by blanks), a .mtx, Gset or .npy file, or a
-    scipy.sparse .npz file. An edge listed in both directions with equal weights counts once; weights of an edge listed
-    repeatedly in one direction are summed. The upper bound and the gap refer to the value, with --max-cut to the cut
-    weight; with --frustration the lower bound refers to the number of frustrated edges.
+    Positive weights attract, negative weights repel. GRAPH is an edge list (i, j, weight; .csv, .tsv or separated by
+    blanks), a .mtx, Gset or .npy file, or a scipy.sparse .npz file. An edge listed in both directions with equal
+    weights counts once; weights of an edge listed repeatedly in one direction are summed. The upper bound and the gap
+    refer to the value, with --max-cut to the cut weight; with --frustration the lower bound and the gap refer to the
+    number of frustrated edges.
 
     \b
     Examples:

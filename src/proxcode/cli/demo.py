@@ -20,7 +20,9 @@ N_NEW = 797
 @click.command()
 @click.option("--output", type=FILE, default="demo", show_default=True, help="Folder for the figure.")
 def demo(output: Path) -> None:
-    """Learn codes of bundled digits, print the metrics and save a figure.
+    """Learn codes of bundled digits and measure them.
+
+    The metrics are printed, and a figure is saved.
 
     \b
     Example:

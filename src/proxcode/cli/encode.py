@@ -31,7 +31,7 @@ HEADER = 128
 @click.argument("model", type=FILE)
 @click.argument("vectors", type=FILE)
 @click.option("-o", "--output", type=FILE, required=True, help="Codes to write: a .npy file of packed bytes.")
-@click.option("--bits", type=BITS, help="Write only the first bits of each code, this many.")
+@click.option("--bits", type=BITS, show_default="all", help="Number of leading bits to write.")
 @click.option(
     "--trust",
     multiple=True,
@@ -51,7 +51,9 @@ def encode(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the codes of VECTORS; after an interruption, the same command resumes.
+    """Write the codes of VECTORS.
+
+    After an interruption, the same command resumes.
 
     \b
     Example:

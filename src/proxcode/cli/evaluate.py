@@ -48,10 +48,10 @@ def evaluate(
     as_json: bool,
     **near: Any,
 ) -> None:
-    """Measure a model on VECTORS that it was not fitted to; print the metrics and draw a page of plots.
+    """Measure a model on VECTORS that it was not fitted to.
 
-    Near pairs are those of the model's proximity, or those that an option defines. The peers are fitted to --train;
-    without it to VECTORS, which favours them.
+    The metrics are printed, and plots drawn on one page. Near pairs are those of the model's proximity,
+    or those that an option defines. The peers are fitted to --train; without it to VECTORS, which favours them.
 
     \b
     Example:

@@ -45,13 +45,14 @@ vector_options = _stacked(
 proximity_options = _stacked(
     click.option(
         "--labels",
-        help="Samples with the same label are near. FILE, FILE:COLUMN or FILE:KEY; a 0/1 matrix: a shared label.",
+        help="Samples with the same label, or a shared label of a 0/1 matrix, are near. FILE, FILE:COLUMN or FILE:KEY.",
     ),
     click.option("--pairs", type=FILE, help="File of near and far pairs: rows i, j, near or far (or +1, -1)."),
     click.option(
         "--others",
         type=click.Choice(["unknown", "far"]),
-        help="Kind of the pairs that --pairs does not list. [default: unknown]",
+        show_default="unknown",
+        help="Kind of the pairs that --pairs does not list.",
     ),
     click.option("--radius", type=click.FloatRange(0), help="Samples within this distance are near."),
     click.option(
@@ -59,7 +60,7 @@ proximity_options = _stacked(
         type=click.FloatRange(0, min_open=True),
         help="Samples are near within the distance that gives each sample this many near samples on average.",
     ),
-    click.option("--metric", type=METRICS, help="Distance of --radius and --neighbors. [default: euclidean]"),
+    click.option("--metric", type=METRICS, show_default="euclidean", help="Distance of --radius and --neighbors."),
 )
 
 

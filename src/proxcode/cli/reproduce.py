@@ -16,9 +16,9 @@ from proxcode.cli.printing import show
 @click.option("--quick", is_flag=True, help="Run a small version that shows that the experiment works.")
 @as_json
 def reproduce(names: tuple[str, ...], output: Path, quick: bool, as_json: bool) -> None:
-    """Run experiments of the paper by their NAMES, or all; without a name, list them.
+    """Run experiments of the paper by their NAMES, or all.
 
-    Finished parts are not repeated: after an interruption, the same command resumes.
+    Without a name, list them. Finished parts are not repeated: after an interruption, the same command resumes.
 
     \b
     Examples:
@@ -35,6 +35,7 @@ def reproduce(names: tuple[str, ...], output: Path, quick: bool, as_json: bool) 
         raise click.ClickException(f"unknown experiment {unknown[0]!r}: expected one of {', '.join(EXPERIMENTS)}, all.")
     check_figure()
     make_folder(output)
+    click.get_current_context().meta["resumable"] = True
     chosen = EXPERIMENTS if "all" in names else names
     written = run_experiments(chosen, output, quick=quick, verbose=sys.stderr.isatty())
     show(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 @click.argument("queries", type=FILE)
 @click.option("--model", type=FILE, help="Model that encodes the queries; without it, QUERIES are codes.")
 @click.option("-k", type=COUNT, default=10, show_default=True, help="Number of neighbours of each query.")
-@click.option("--radius", type=click.IntRange(0), help="Return all neighbours up to this Hamming distance, not -k.")
-@click.option("--near", is_flag=True, help="Return all neighbours up to the radius that the model learned, not -k.")
+@click.option("--radius", type=click.IntRange(0), help="Find all neighbours up to this Hamming distance, not -k.")
+@click.option("--near", is_flag=True, help="Find all neighbours up to the radius that the model learned, not -k.")
 @click.option("--asymmetric", is_flag=True, help="Re-rank candidates by the margins of the query.")
 @click.option("--vectors", type=FILE, help="Re-rank candidates by the distance of these vectors, row i for code i.")
 @click.option(
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="Re-rank this many times k candidates.",
 )
-@click.option("--bits", type=BITS, help="Code length, if shorter than that of the model.")
+@click.option("--bits", type=BITS, show_default="that of the model or of the file", help="Code length.")
 @click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
-@click.option("--threads", type=COUNT, help="Number of threads. [default: number of cores]")
+@click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
 @click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
 @vector_options
 @force
@@ -71,7 +71,9 @@ def search(
     force: bool,
     as_json: bool,
 ) -> None:
-    """Find the neighbours of QUERIES among CODES: a file of packed codes, or a saved index.
+    """Find the neighbours of QUERIES among CODES.
+
+    CODES is a file of packed codes, or a saved index.
 
     \b
     Examples:
