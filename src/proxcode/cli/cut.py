@@ -135,7 +135,7 @@ def cut_weights(
         gap = cut.gap
         objective = {"value": cut.value, "upper bound": _finite(cut.upper_bound)}
     is_plus = cut.partition > 0
-    record = {"nodes": len(is_plus), "edges": n_edges, **objective}
+    record: dict[str, Any] = {"nodes": len(is_plus), "edges": n_edges, **objective}
     record |= {"proved": cut.proved, "gap": _finite(gap), "ended": cut.status}
     if not frustration:
         record |= {"cut weight": _cut_weight(weights, cut.partition), "frustrated weight": cut.frustrated_weight}
