@@ -7,7 +7,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from helpers.command_line import call, read_columns, rows_of
-from proxcode import HammingIndex, asymmetric_distances
+from proxcode import HammingIndex
+from proxcode.hamming import asymmetric_distances
 
 
 def hamming(queries, codes):
