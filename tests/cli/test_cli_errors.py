@@ -96,7 +96,7 @@ CASES = [
     ("fit image.gif -o new.proxcode", "image.gif has the unknown suffix '.gif': expected one of .npy"),
     ("fit empty.csv -o new.proxcode", "empty.csv is empty: write it again"),
     ("fit words.csv -o new.proxcode", "words.csv: line 3, column 'b' holds 'cat', not a number: drop the column"),
-    ("fit nan.npy -o new.proxcode", "nan in row 7, column 3: drop such rows or fill them in"),
+    ("fit nan.npy -o new.proxcode", "first nan in row 7, column 3: drop these rows or impute their values"),
     ("fit none.npy -o new.proxcode", "none.npy has shape (0, 64): expected at least one row and one column"),
     ("fit flat.npy -o new.proxcode", "flat.npy has shape (64,): expected a matrix of shape (rows, columns)"),
     ("fit single.npy -o new.proxcode", "1 sample(s) (shape=(1, 64)) while a minimum of 2 is required"),
@@ -109,14 +109,23 @@ CASES = [
     # Near pairs
     ("fit X.npy --labels gone.npy -o new.proxcode", "there is no file gone.npy: check its name"),
     ("fit X.npy --labels y5.npy -o new.proxcode", "y5.npy holds 5 labels for 150 samples: expected one each"),
-    ("fit X.npy --labels one_class.npy -o new.proxcode", "there is no far pair among the 150 points"),
+    (
+        "fit X.npy --labels one_class.npy -o new.proxcode",
+        "there is no far pair among 150 of 150 samples, but a code needs near and far pairs",
+    ),
     ("fit words.csv --labels words.csv:c -o new.proxcode", "words.csv has no column 'c': expected one of a, b"),
-    ("fit X.npy --radius 0 -o new.proxcode", "there is no near pair among the 150 points"),
-    ("fit X.npy --radius 1e6 -o new.proxcode", "there is no far pair among the 150 points"),
+    (
+        "fit X.npy --radius 0 -o new.proxcode",
+        "there is no near pair among 150 of 150 samples, but a code needs near and far pairs",
+    ),
+    (
+        "fit X.npy --radius 1e6 -o new.proxcode",
+        "there is no far pair among 150 of 150 samples, but a code needs near and far pairs",
+    ),
     ("fit X.npy --radius -1 -o new.proxcode", "'--radius': -1.0 is not in the range x>=0"),
-    ("fit X.npy --radius nan -o new.proxcode", "radius=nan: give a distance of at least 0"),
+    ("fit X.npy --radius nan -o new.proxcode", "radius=nan: expected a number of at least 0"),
     ("fit X.npy --neighbors 0 -o new.proxcode", "'--neighbors': 0.0 is not in the range x>0"),
-    ("fit X.npy --neighbors 150 -o new.proxcode", "mean_neighbors=150.0: give a number above 0, up to 149"),
+    ("fit X.npy --neighbors 150 -o new.proxcode", "mean_neighbors=150.0: expected at most 149 for 150 samples"),
     ("fit X.npy --metric crow -o new.proxcode", "'--metric': 'crow' is not one of 'euclidean', 'cosine'"),
     (f"{FIT} --metric cosine", "--metric applies to distances, which --labels and --pairs do not use: omit it"),
     (f"{FIT} --others far", "--others applies to the pairs that --pairs does not list: pass --pairs too"),
@@ -127,9 +136,18 @@ CASES = [
         "fit X.npy --pairs maybe.csv -o new.proxcode",
         "maybe.csv: line 3 has the sign 'maybe': expected +1 or near, -1 or far",
     ),
-    ("fit X.npy --pairs outside.csv -o new.proxcode", "pairs name points by row number, 0 to 149 here; got 0 to 150"),
-    ("fit X.npy --pairs torn.csv -o new.proxcode", "pair (0, 1) is given as near and as far: keep one"),
-    ("fit X.npy --pairs near_only.csv -o new.proxcode", "there is no far pair among the 4 points"),
+    (
+        "fit X.npy --pairs outside.csv -o new.proxcode",
+        "pairs has row numbers from 0 to 150: expected integers from 0 to 149",
+    ),
+    (
+        "fit X.npy --pairs torn.csv -o new.proxcode",
+        "pair (0, 1) is listed both as near and as far: keep one of the two",
+    ),
+    (
+        "fit X.npy --pairs near_only.csv -o new.proxcode",
+        "there is no far pair among 4 of 4 samples, but a code needs near and far pairs",
+    ),
     # The rest of a fit
     (f"{FIT} --bits 0", "'--bits': 0 is not in the range 1<=x<=1024"),
     (f"{FIT} --bits 5000", "'--bits': 5000 is not in the range 1<=x<=1024"),
@@ -170,7 +188,10 @@ CASES = [
         "X.npy holds float64 numbers, not packed codes of uint8: run proxcode encode first",
     ),
     ("search codes.npy X.npy", "X.npy holds float64 numbers, not packed codes of uint8"),
-    ("search codes.npy long_codes.npy", "codes have 3 bytes but those of 16 bits have 2: encode with as many bits"),
+    (
+        "search codes.npy long_codes.npy",
+        "codes has 3 bytes per row: expected 2 bytes for 16 bits; encode with n_bits=16",
+    ),
     (
         "search long_codes.npy X.npy --model m.proxcode",
         "long_codes.npy has codes of 3 bytes, not of 12 bits: pass --bits as in encode",
@@ -182,7 +203,7 @@ CASES = [
     ("search my.index codes.npy --bits 9", "--bits 9: my.index is an index of 12 bits; omit --bits"),
     ("search my.index codes.npy --ids y.npy", "my.index is an index with its own ids: omit --ids"),
     (f"{SEARCH} --bits 13", "--bits 13: expected 1 to 12, the code length of the model"),
-    (f"{SEARCH} --bits 9", "codes have ones beyond their 9 bits"),
+    (f"{SEARCH} --bits 9", "codes has nonzero bits after the first 9: expected zeros"),
     (f"{SEARCH} -k 0", "'-k': 0 is not in the range x>=1"),
     (f"{SEARCH} --radius -1", "'--radius': -1 is not in the range x>=0"),
     (f"{SEARCH} --near --radius 2", "--near and --radius each define a radius: pass only one of them"),
@@ -206,10 +227,10 @@ CASES = [
         "narrow.npy has 3 features, but the model was fitted to 64: choose columns, or another file",
     ),
     (f"{SEARCH} --asymmetric --oversample 0.5", "'--oversample': 0.5 is not in the range x>=1"),
-    (f"{SEARCH} --asymmetric --oversample inf", "oversample=inf: give a number of at least 1"),
-    (f"{SEARCH} --ids twice.npy", "id 4 is given twice: each id stands for one code"),
-    (f"{SEARCH} --ids y5.npy", "there are 150 codes but 5 ids: give one id per code"),
-    (f"{SEARCH} --ids names.txt", "ids must be whole numbers, one per code"),
+    (f"{SEARCH} --asymmetric --oversample inf", "oversample=inf: expected a finite number of at least 1"),
+    (f"{SEARCH} --ids twice.npy", "ids contains 4 more than once: expected distinct ids"),
+    (f"{SEARCH} --ids y5.npy", "ids has 5 entries for 150 codes: expected one id per code"),
+    (f"{SEARCH} --ids names.txt", "ids has dtype <U8 and shape (150,): expected a vector of integers"),
     (f"{SEARCH} --threads 0", "'--threads': 0 is not in the range x>=1"),
     (
         f"{SEARCH} -o found.docx",
@@ -219,7 +240,10 @@ CASES = [
     # Evaluations
     (EVALUATE, "the near pairs of new samples do not follow from the model's SameLabel: pass their --labels"),
     (f"{EVALUATE} --labels y5.npy", "y5.npy holds 5 labels for 150 samples"),
-    (f"{EVALUATE} --labels one_class.npy", "there is no far pair among the 150 points"),
+    (
+        f"{EVALUATE} --labels one_class.npy",
+        "there is no far pair among 150 of 150 samples, but a code needs near and far pairs",
+    ),
     (f"{EVALUATE} --labels y.npy --peers Magic", "there is no peer 'Magic': use some of LSH, ITQ"),
     (f"{EVALUATE} --labels y.npy --train narrow.npy", "narrow.npy has 3 features, but the model was fitted to 64"),
     (f"{EVALUATE}x --labels y.npy", "new.pngx: expected a figure with the suffix .png, .pdf, .svg"),
@@ -233,12 +257,12 @@ CASES = [
     ),
     # Cuts
     ("cut gone.csv", "there is no file gone.csv"),
-    ("cut unequal.csv", "edge (a, b) has the weight 1, but 2 the other way: give it once, or twice the same"),
-    ("cut crooked.npy", "edge (0, 1) has the weight 1, but 2 the other way"),
-    ("cut nan_weight.csv", "edge (a, b) has the weight nan: leave unknown edges out"),
+    ("cut unequal.csv", "edge (a, b) has weight 1, but 2 in the opposite direction: pass directed="),
+    ("cut crooked.npy", "edge (0, 1) has weight 1, but 2 in the opposite direction: pass directed="),
+    ("cut nan_weight.csv", "edge (a, b) has weight nan: expected a finite number; leave unknown edges out"),
     ("cut empty.csv", "empty.csv is empty: write it again"),
-    ("cut loops.csv", "loops.csv has no edge between two different points: list at least one"),
-    ("cut X.npy", "X.npy has shape (150, 64): the weights of n points are an n x n matrix"),
+    ("cut loops.csv", "loops.csv: no edge between two different nodes: expected at least one"),
+    ("cut X.npy", "X.npy has shape (150, 64): expected an n x n matrix of the weights of n nodes"),
     ("cut unequal.csv -o partition.png", "partition.png has the unknown suffix '.png': expected one of .csv"),
     ("cut unequal.csv --starts 0", "'--starts': 0 is not in the range x>=1"),
     ("cut unequal.csv --directed max", "'--directed': 'max' is not one of 'sum', 'mean', 'sign'"),
@@ -285,7 +309,8 @@ def test_a_damaged_checkpoint_is_named(folder, tmp_path):
     kept = tmp_path / "m.proxcode.checkpoint"
     kept.write_bytes((folder / "tampered.proxcode").read_bytes()[:500])
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
-    assert sentence.startswith(f"{kept} is cut short or no file of proxcode's")
+    assert sentence.startswith(f"the checkpoint cannot be resumed ({kept} is cut short or no file of proxcode's")
+    assert sentence.endswith(f"delete {kept} to start again.")
     assert list(tmp_path.iterdir()) == [kept]
 
 
@@ -293,8 +318,8 @@ def test_the_checkpoint_of_another_fit_is_named(folder, train, tmp_path):
     kept = tmp_path / "m.proxcode.checkpoint"
     ProximityPreservingCode(4, random_state=1).fit(train[0][:150], train[1][:150], checkpoint=kept)
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
-    assert "is that of another fit, with other" in sentence
-    assert "random_state: give the same, or delete it to begin anew." in sentence
+    assert sentence.startswith(f"checkpoint {kept} belongs to a fit with a different hash_function, random_state")
+    assert sentence.endswith("pass the same, or delete it to start again.")
     assert list(tmp_path.iterdir()) == [kept]
 
 

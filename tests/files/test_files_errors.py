@@ -11,7 +11,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from helpers.table_files import arrow_columns, ipc
-from proxcode.files import open_vectors, read_graph, read_labels, read_pairs
+from proxcode.files import open_vectors, read_labels, read_pairs
 
 
 def npy(array, **options):
@@ -228,50 +228,3 @@ def test_bad_pairs(tmp_path, name, content, sentence):
     path = make(tmp_path, name, content)
     with pytest.raises((ValueError, FileNotFoundError), match=sentence):
         read_pairs(path)
-
-
-MARKET = "%%MatrixMarket matrix"
-BAD_GRAPHS = [
-    ("g.csv", "a,b,1\nb,c,nan\n", r"edge \(b, c\) has the weight nan"),
-    ("g.csv", "a,b,1\nb,c,inf\n", r"edge \(b, c\) has the weight inf"),
-    ("g.csv", "0,1,1\n1,2,x\n", "line 2 has the weight 'x': give a number"),
-    ("g.csv", "0,1,1\n1,2\n", "line 2 has 2 cells"),
-    ("g.txt", "0 1 1\n1 2\n", "line 2 has 2 cells"),
-    ("g.txt", "0 1 1 5\n", "line 1 has 4 cells"),
-    ("g.csv", "0,1,1\n1,0,2\n", r"edge \(0, 1\) has the weight 1, but 2 the other way"),
-    ("g.csv", "0,0,1\n", "no edge between two different points"),
-    ("g.csv", "a,b,c\n", "empty table: list at least one edge"),
-    ("g.csv", "a,,1\n", "line 1 names no point"),
-    ("g.txt", "# nothing\n", "empty table"),
-    ("g.gset", "3 5\n1 2 1\n1 3 1\n", "announces 5 entries and has 2"),
-    ("g.gset", "3 0\n", "no edge between two different points"),
-    ("g.txt", "# no edges\n3 0\n\n", "no edge between two different points"),
-    ("g.gset", "3 0\n1 2 1\n", "announces 0 entries and has 1"),
-    ("g.gset", "3 2\n1 2 1\n1 4 1\n", "line 3 names point '4': the points here are 1 to 3"),
-    ("g.npy", npy(np.zeros((2, 3))), r"shape \(2, 3\): the weights of n points are an n x n matrix"),
-    ("g.npy", npy(np.eye(2) + 1j), "holds complex128 values"),
-    ("g.npy", npy(np.array([[0, 1], [2, 0]])), "has the weight 1, but 2 the other way"),
-    ("g.npy", npy(np.array([[0, np.nan], [np.nan, 0]])), r"edge \(0, 1\) has the weight nan"),
-    ("g.npz", npz(a=X), "not a valid scipy.sparse npz file"),
-    ("g.npz", cut_short(npz(a=X)), "truncated or not a valid scipy.sparse npz file"),
-    ("g.mtx", "hello\n", "no Matrix Market file"),
-    ("g.mtx", f"{MARKET} coordinate real symmetric\n3 3 2\n2 1 1\n", "announces 2 entries and has 1"),
-    ("g.mtx", f"{MARKET} coordinate real general\n3 2 1\n2 1 1\n", r"shape \(3, 2\)"),
-    ("g.mtx", f"{MARKET} coordinate real symmetric\n2 2 1\n2 1 3".encode() + b"\xf1", "not UTF-8 text"),
-    ("g.mtx", f"{MARKET} coordinate real general\n3 3\n", "no line of 3 sizes"),
-    ("g.mtx", f"{MARKET} coordinate real general\n", "no line of 3 sizes"),
-    ("g.mtx", f"{MARKET} coordinate real general\n3 3 0\n", "no edge between two different points"),
-    ("g.mtx", f"{MARKET} coordinate complex general\n1 1 1\n1 1 1 1\n", "holds a complex general matrix"),
-    ("g.mtx", f"{MARKET} coordinate real general\n3 3 1\n2 4 1\n", "line 3 names point '4'"),
-    ("g.mtx", f"{MARKET} array real general\n2 2\n1\n2\n", "announces 4 entries and has 2"),
-    ("g.mtx", f"{MARKET} array real symmetric\n2 2\n1\n2\nx\n", "line 5 holds 'x': give one number"),
-    ("g.xyz", "1 2\n", "expected one of .csv, .tsv, .txt, .edges, .gset, none, .mtx"),
-    ("g.csv", None, "there is no file"),
-]
-
-
-@pytest.mark.parametrize(("name", "content", "sentence"), BAD_GRAPHS)
-def test_bad_graphs(tmp_path, name, content, sentence):
-    path = make(tmp_path, name, content)
-    with pytest.raises((ValueError, FileNotFoundError), match=sentence):
-        read_graph(path)
