@@ -240,11 +240,8 @@ CASES = [
     # Evaluations
     (EVALUATE, "the near pairs of new samples do not follow from the model's SameLabel: pass their --labels"),
     (f"{EVALUATE} --labels y5.npy", "y5.npy holds 5 labels for 150 samples"),
-    (
-        f"{EVALUATE} --labels one_class.npy",
-        "there is no far pair among 150 of 150 samples, but a code needs near and far pairs",
-    ),
-    (f"{EVALUATE} --labels y.npy --peers Magic", "there is no peer 'Magic': use some of LSH, ITQ"),
+    (f"{EVALUATE} --labels one_class.npy", "there is no far pair among the 150 samples of X: pass more samples"),
+    (f"{EVALUATE} --labels y.npy --peers Magic", "peers='Magic': expected names from LSH, ITQ"),
     (f"{EVALUATE} --labels y.npy --train narrow.npy", "narrow.npy has 3 features, but the model was fitted to 64"),
     (f"{EVALUATE}x --labels y.npy", "new.pngx: expected a figure with the suffix .png, .pdf, .svg"),
     (
