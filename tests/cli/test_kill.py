@@ -106,8 +106,8 @@ def call(arguments):
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory, digits):
     data = tmp_path_factory.mktemp("fit")
-    np.save(data / "X.npy", digits[0][:200])
-    np.save(data / "y.npy", digits[1][:200])
+    np.save(data / "X.npy", digits[0][:400])
+    np.save(data / "y.npy", digits[1][:400])
 
     def arguments(output):
         return [
@@ -116,7 +116,7 @@ def fit(tmp_path_factory, digits):
             "--labels",
             data / "y.npy",
             "--bits",
-            24,
+            96,
             "--checkpoint",
             "--force",
             "-o",
