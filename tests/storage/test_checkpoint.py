@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from proxcode.learning import Learning
 from sklearn.linear_model import LogisticRegression
 
 from proxcode import (
@@ -22,7 +23,6 @@ from proxcode import (
     WithinRadius,
 )
 from proxcode.bits import BitLoop
-from proxcode.learning import Learning
 from proxcode.storage.container import read_file, write_file
 from proxcode.storage.state import fingerprint
 
