@@ -75,7 +75,7 @@ def cut(
 
     if output is not None:
         check_suffix(output)
-    weights, names = read_graph(graph, directed=directed)
+    weights, names = read_graph(graph, directed=directed or ("sign" if frustration else None))
     with tqdm(bar_format="{desc} after {elapsed}", disable=not sys.stderr.isatty()) as bar:
         partition, record = cut_weights(
             weights,
