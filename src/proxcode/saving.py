@@ -281,7 +281,9 @@ def _fingerprints(parameters: Parameters) -> dict[str, str]:
                 f"{name}={value!r} cannot be stored in a checkpoint: use KernelHash, LinearHash or SVMHash, or fit "
                 "without a checkpoint."
             )
-        texts[name] = json.dumps([content, {key: fingerprint(array) for key, array in writer.tensors.items()}])
+        texts[name] = json.dumps(
+            [content, {key: fingerprint(array) for key, array in writer.tensors.items()}], sort_keys=True
+        )
     return texts
 
 
