@@ -11,8 +11,6 @@ from proxcode.hashing import KernelHash
 from proxcode.hashing.kernel import JITTER
 
 
-
-
 @pytest.mark.parametrize("ridge", [1e-2, 1.0])
 def test_kernel_hash_solves_its_objective(ridge, X, bits):
     hashed, margins = learned(KernelHash(n_landmarks=20, ridge=ridge), X, bits)

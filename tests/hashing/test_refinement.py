@@ -190,7 +190,9 @@ def test_default_steps_are_15_with_labels_and_8_without(hash_function, pairs, di
     labels = pairs.labels()
     assert hash_function().n_refine_steps(labels) == 15
     assert hash_function().n_refine_steps(None) == 8
-    assert hash_function(refine_steps=3).n_refine_steps(labels) == hash_function(refine_steps=3).n_refine_steps(None) == 3
+    assert (
+        hash_function(refine_steps=3).n_refine_steps(labels) == hash_function(refine_steps=3).n_refine_steps(None) == 3
+    )
     assert hash_function(refine_steps=0).n_refine_steps(labels) == 0
     assert begin(hash_function(), digits[0][:N], labels=labels)[1].refine_steps == 15
     assert begin(hash_function(), digits[0][:N])[1].refine_steps == 8

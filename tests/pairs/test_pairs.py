@@ -41,7 +41,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def make_case(kind, seed, n, n_bits, n_distinct=7):
-    """Return coded pairs with many equal codes, their graph, the dense matrix Y of near and far, distances H and weights W."""
+    """Return coded pairs with many equal codes, their graph, and dense: near and far Y, distances H, weights W."""
     rng = np.random.default_rng(seed)
     pairs, Y = kind(rng, n)
     Y = Y.copy()

@@ -172,7 +172,7 @@ def test_a_rare_class_still_gives_far_pairs(rng):
 def test_one_class_only_is_refused_with_max_samples(train):
     X, _ = train
     with pytest.raises(
-        ValueError, match="there is no far pair among 50 of 500 samples, .*raise max_samples or check the proximity"
+        ValueError, match=r"there is no far pair among 50 of 500 samples, .*raise max_samples or check the proximity"
     ):
         ProximityPreservingCode(2, max_samples=50).fit(X, np.zeros(len(X), int))
 
