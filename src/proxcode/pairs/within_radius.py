@@ -81,11 +81,15 @@ class PairDistances:
         self.is_euclidean = metric in ("euclidean", "l2")
         self.rounding = 0.0
         if self.is_euclidean:
-            self.centred = X - X.mean(axis=0, dtype=np.float64)
-            self.norms = (self.centred * self.centred).sum(axis=1)
-            self.rounding = ROUNDING * float(self.norms.max())
-            if not np.isfinite(self.rounding):
-                raise ValueError("squared norms of X overflow float64: scale X down.")
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.centred = X - X.mean(axis=0, dtype=np.float64)
+                self.norms = (self.centred * self.centred).sum(axis=1)
+                largest = float(self.norms.max())
+                # Squared distances are at most four times the largest squared norm.
+                if not np.isfinite(4.0 * largest):
+                    raise ValueError("squared norms of X overflow float64: scale X down.")
+            # Squares below the smallest normal number are rounded to multiples of some 5e-324.
+            self.rounding = ROUNDING * largest + np.finfo(np.float64).tiny
 
     def distance_of_rank(self, rank: int) -> float:
         """Return the distance of a rank among all pairs, exactly; the smallest distance has rank 1."""
@@ -103,7 +107,9 @@ class PairDistances:
 
     def pairs_within(self, radius: float) -> tuple[Index, Index]:
         """Return the pairs first < second at distance at most `radius`."""
-        limit = radius**2 + self.rounding if self.is_euclidean else radius
+        limit = radius * radius + self.rounding if self.is_euclidean else radius
+        # Pairs that are left out of a block are at an infinite distance.
+        limit = min(limit, float(np.finfo(np.float64).max))
 
         def within(reduced: Matrix, start: int) -> tuple[Index, Index]:
             row, column = np.nonzero(reduced <= limit)
@@ -173,6 +179,8 @@ class PairDistances:
             distances = pairwise_distances(self.X[rows], self.X[columns], metric=self.metric, **self.metric_params)
             if np.isnan(distances).any():
                 raise ValueError(f"metric={self.metric!r} is not defined for all samples of X: drop constant rows.")
+            if np.isinf(distances).any():
+                raise ValueError(f"metric={self.metric!r}: distances of X overflow {distances.dtype}: scale X down.")
             return distances
         squares: Matrix = self.centred[rows] @ self.centred[columns].T
         squares *= -2.0
