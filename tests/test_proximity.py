@@ -254,7 +254,7 @@ def test_a_tiny_set_has_one_near_pair(n, rng):
 
 
 def test_one_sample_is_refused_with_a_reason():
-    with pytest.raises(ValueError, match="mean_neighbors=0.1: expected at most 0 for 1 samples"):
+    with pytest.raises(ValueError, match=r"mean_neighbors=0.1: expected at most 0 for 1 samples"):
         WithinRadius().fit(np.zeros((1, 2)))
 
 

@@ -22,7 +22,7 @@ def with_duplicates(rng):
 
 
 def integers(rng):
-    return rng.integers(0, 3, (70, 4)).astype(float) + [1, 0, 0, 0]
+    return rng.integers(0, 3, (70, 4)).astype(float) + np.array([1, 0, 0, 0])
 
 
 def equal_distances(rng):
