@@ -25,7 +25,7 @@ from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.proximity import Proximity
 from proxcode.storage.components import ComponentWriter
-from proxcode.storage.model_file import ModelContent, read_model, reading, write_model
+from proxcode.storage.model_file import ModelFile, read_model, reading, write_model
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import Threshold
 from proxcode.weights import Weights
@@ -76,37 +76,28 @@ class SavedModel:
 def write(path: FilePath, model: SavedModel) -> None:
     """Write a model file atomically."""
     learned = model.learned
-    content = ModelContent(
-        parameters=_storable(model.parameters),
-        proximity=learned.proximity,
-        hash_function=learned.hash_function,
-        seed=learned.seed,
-        history=[_numbers(record) for record in learned.history],
-        alpha=learned.history[-1].alpha,
-        n_features=model.n_features,
-        feature_names=model.feature_names,
-        data=learned.data,
-        codes=learned.codes,
-    )
-    write_model(path, content, component_classes())
+    values = {
+        "seed": learned.seed,
+        "history": [_numbers(record) for record in learned.history],
+        "alpha": learned.history[-1].alpha,
+        "n_features": model.n_features,
+        "feature_names": model.feature_names,
+        "data": learned.data,
+    }
+    components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
+    write_model(path, ModelFile(_storable(model.parameters), components, values, learned.codes), component_classes())
 
 
 def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     """Read a model file; see `proxcode.storage.model_file.read_model`."""
-    content = read_model(path, component_classes(), trusted)
+    parameters, components, values, codes = read_model(path, component_classes(), trusted)
     with reading(path):
-        if not content.history:
+        if not values["history"]:
             raise ValueError("it holds no bits: save the model again")
-        learned = Learned(
-            seed=content.seed,
-            data=content.data,
-            proximity=content.proximity,
-            hash_function=content.hash_function,
-            history=[BitRecord._make([*record, math.nan]) for record in content.history],
-            codes=content.codes,
-        )
-        parameters = _upgraded(dict(content.parameters), learned.hash_function)
-    return SavedModel(parameters, learned, content.n_features, content.feature_names)
+        history = [BitRecord._make([*record, math.nan]) for record in values["history"]]
+        learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
+        parameters = _upgraded(dict(parameters), learned.hash_function)
+        return SavedModel(parameters, learned, values["n_features"], values["feature_names"])
 
 
 class SavingMixin(BaseEstimator):
