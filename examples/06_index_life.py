@@ -1,6 +1,6 @@
 """An index over time: codes are added and removed under identifiers of your own, saved, and opened by other processes.
 
-The data are random samples around 200 centres. The index holds codes alone; the samples live elsewhere, here in a
+The samples are random, around 200 centres. The index holds their codes alone; the samples live elsewhere, here in a
 dictionary that stands for a database, and are fetched only to rescore a few candidates.
 """
 
@@ -12,6 +12,7 @@ import numpy as np
 from proxcode import HammingIndex, LinearHash, ProximityPreservingCode
 from proxcode.search import ByDistance
 
+K = 10
 rng = np.random.default_rng(0)
 centers = rng.normal(size=(200, 32))
 
@@ -28,12 +29,12 @@ for day in (1, 2, 3):
     samples, ids = make_samples(20_000), 1_000_000 * day + np.arange(20_000)
     index.add(model.encode(samples), ids=ids)
     database.update(zip(ids.tolist(), samples, strict=True))
-print(f"{index}, {index.nbytes / 1e6:.2f} MB with identifiers; the samples have {len(database) * 32 * 8 / 1e6:.2f} MB")
+print(f"{len(index):,} codes, {8 * len(index):,} bytes; the samples have {8 * 32 * len(index):,} bytes")
 
 # The samples of the first day expire.
 expired = index.ids[index.ids < 2_000_000]
 index.remove(expired)
-print(f"after the removal of {len(expired):,} codes: {len(index):,} codes, first id {index.ids[0]}")
+print(f"after the removal of {len(expired):,} codes: {len(index):,} codes, the first with id {index.ids[0]}")
 
 with tempfile.TemporaryDirectory() as folder:
     path = Path(folder) / "items.index"
@@ -43,27 +44,28 @@ with tempfile.TemporaryDirectory() as folder:
 
     queries = make_samples(100)
     codes = model.encode(queries)
-    same = np.array_equal(opened.search(codes, k=10).neighbor, index.search(codes, k=10).neighbor)
-    print(f"the opened index finds the same neighbours: {same}")
+    is_same = np.array_equal(opened.search(codes, K).neighbor, index.search(codes, K).neighbor)
+    print(f"the opened index finds the same neighbours: {is_same}")
 
-    # Only the samples of candidates are fetched.
-    fetched = 0
+    fetched = []
 
     def fetch(ids):
-        global fetched
-        fetched += len(ids)
+        """Return the samples of some ids, as a query of a database would."""
+        fetched.extend(ids.tolist())
         return [database[i] for i in ids.tolist()]
 
     stored = np.array([database[i] for i in opened.ids.tolist()])
-    true = np.array([opened.ids[np.argsort(((stored - query) ** 2).sum(axis=1))[:10]] for query in queries])
+    true = [opened.ids[np.argsort(((stored - query) ** 2).sum(axis=1))[:K]] for query in queries]
+    print(f"recall of the {K} true nearest neighbours, and samples fetched for {len(queries)} queries")
     for name, settings in {
-        "Hamming distance": {},
-        "rescored, 40 candidates": {"rescore": ByDistance(queries, fetch)},
-        "rescored, 200 candidates": {"rescore": ByDistance(queries, fetch), "oversample": 20},
+        "Hamming distance alone": {},
+        "40 candidates, rescored": {"rescore": ByDistance(queries, fetch)},
+        "200 candidates, rescored": {"rescore": ByDistance(queries, fetch), "oversample": 20},
     }.items():
-        fetched, found = 0, opened.search(codes, k=10, **settings).neighbor
-        recall = np.mean([len(np.intersect1d(*pair)) / 10 for pair in zip(true, found, strict=True)])
-        print(f"recall of the 10 true nearest: {recall:.2f} ({name}; {fetched:,} samples fetched)")
+        fetched.clear()
+        found = opened.search(codes, K, **settings).neighbor
+        recall = np.mean([len(np.intersect1d(*pair)) / K for pair in zip(true, found, strict=True)])
+        print(f"  {name:<26}{recall:.2f}  {len(fetched):>6,}")
 
     # Codes can be added to an opened index; the file stays as it is until the next save.
     opened.add(codes)
