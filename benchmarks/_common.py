@@ -1,4 +1,4 @@
-"""What the benchmarks share: data, child processes with their peak memory, and tidy results."""
+"""Shared helpers of the benchmarks: data, child processes, time, peak memory and results."""
 
 import csv
 import json
@@ -16,13 +16,13 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def gist(n_components=None):
-    """CIFAR-10 GIST from PROXCODE_DATA, else clouds of the same shape; returns X (float32) and labels."""
+    """Return X (float32) and labels of CIFAR-10 GIST from PROXCODE_DATA, or of Gaussian clusters of the same shape."""
     folder = os.environ.get("PROXCODE_DATA")
     if folder:
         data = np.load(Path(folder) / "cifar10_gist512.npz")
         X, y = data["x"].astype(np.float32), data["y"]
     else:
-        print("PROXCODE_DATA is not set: using synthetic clouds in place of CIFAR-10 GIST", file=sys.stderr)
+        print("PROXCODE_DATA is not set: using Gaussian clusters in place of CIFAR-10 GIST", file=sys.stderr)
         rng = np.random.default_rng(0)
         y = rng.integers(0, 10, 60_000)
         X = (rng.normal(size=(10, 512))[y] + 4 * rng.normal(size=(60_000, 512))).astype(np.float32)
@@ -34,14 +34,14 @@ def gist(n_components=None):
 
 
 def in_child(script, *arguments):
-    """Run a benchmark script in a process of its own; it prints one JSON record as its last line."""
+    """Run a benchmark script in a child process; return the JSON record that it prints as its last line."""
     command = [sys.executable, script, *map(str, arguments)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(output.splitlines()[-1])
 
 
 def best_of(function, repeats=3):
-    """Return the best time of a few, in seconds."""
+    """Return the shortest time of several calls, in seconds."""
     seconds = []
     for _ in range(repeats):
         start = perf_counter()
@@ -51,12 +51,12 @@ def best_of(function, repeats=3):
 
 
 def peak_gib():
-    """Return the peak resident memory of this process so far."""
+    """Return the peak resident memory of this process so far, in GiB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def allocated_mib(function):
-    """Run a function and return the most memory that it held in arrays at a time."""
+    """Run a function; return the peak memory that it allocated, in MiB."""
     tracemalloc.start()
     function()
     peak = tracemalloc.get_traced_memory()[1]
@@ -65,7 +65,7 @@ def allocated_mib(function):
 
 
 def record(name, rows):
-    """Write rows (dictionaries) to results/NAME.csv and print them as a table."""
+    """Write rows (dictionaries with the same keys) to results/NAME.csv and print them as a table."""
     RESULTS.mkdir(exist_ok=True)
     with (RESULTS / f"{name}.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])

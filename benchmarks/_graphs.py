@@ -1,6 +1,6 @@
-"""Graphs made at random, one of each kind: lattices, random graphs, hubs, classes, heavy tails, fields.
+"""Random graphs, one of each kind: lattices, random graphs, hubs, classes, heavy tails, fields.
 
-A pair of points is there once, the smaller first; weights are those of a max-cut.
+Each pair of nodes is listed once, the smaller number first; weights are those of a max-cut.
 """
 
 import numpy as np
@@ -8,20 +8,20 @@ from scipy.spatial import cKDTree
 
 
 def unique_pairs(n, first, second):
-    """Return each pair of two points once, as two arrays."""
+    """Return each pair of two different nodes once, as two arrays."""
     low, high = np.minimum(first, second), np.maximum(first, second)
     codes = np.unique((low * n + high)[low < high])
     return codes // n, codes % n
 
 
 def torus(*sizes):
-    points = np.arange(np.prod(sizes)).reshape(sizes)
-    neighbors = [np.roll(points, 1, axis).ravel() for axis in range(len(sizes))]
-    return unique_pairs(points.size, np.tile(points.ravel(), len(sizes)), np.concatenate(neighbors))
+    nodes = np.arange(np.prod(sizes)).reshape(sizes)
+    neighbors = [np.roll(nodes, 1, axis).ravel() for axis in range(len(sizes))]
+    return unique_pairs(nodes.size, np.tile(nodes.ravel(), len(sizes)), np.concatenate(neighbors))
 
 
 def regular(n, degree, rng):
-    """Pairs of all points' ends drawn at random: nearly all points have this degree."""
+    """Join random pairs of half-edges, so that nearly all nodes have this degree."""
     ends = rng.permutation(np.repeat(np.arange(n), degree))
     return unique_pairs(n, ends[::2], ends[1::2])
 
@@ -33,20 +33,20 @@ def random_pairs(n, m, rng):
 
 
 def hubs(n, degree, rng):
-    """Each new point is tied to `degree` ends of earlier edges: the more a point has, the more it gets."""
+    """Join each new node to `degree` random ends of earlier edges (preferential attachment)."""
     ends = list(range(degree))
     pairs = []
-    for point in range(degree, n):
+    for node in range(degree, n):
         chosen = [ends[k] for k in rng.integers(0, len(ends), degree)]
-        pairs += [(point, other) for other in chosen]
-        ends += [point, *chosen]
+        pairs += [(node, other) for other in chosen]
+        ends += [node, *chosen]
     return unique_pairs(n, *np.array(pairs).T)
 
 
 def neighbors(n, k, rng):
-    """Pairs of points in space of which one is among the other's k nearest."""
-    points = rng.normal(size=(n, 3))
-    nearest = cKDTree(points).query(points, k + 1)[1][:, 1:]
+    """Join nodes with random positions in space if one of them is among the k nearest of the other."""
+    positions = rng.normal(size=(n, 3))
+    nearest = cKDTree(positions).query(positions, k + 1)[1][:, 1:]
     return unique_pairs(n, np.repeat(np.arange(n), k), nearest.ravel())
 
 
@@ -80,7 +80,7 @@ def mostly_alike(m, rng):
 
 
 def of_classes(n, k, pairs):
-    """Points of k classes: attraction within a class, as much repulsion in all between them."""
+    """Return weights of k classes: attraction within classes, and as much repulsion in total between them."""
 
     def weights(m, rng):
         labels = rng.integers(0, k, n)
@@ -90,7 +90,7 @@ def of_classes(n, k, pairs):
 
 
 def binary_program(n, m, rng):
-    """Maximise x'Qx over x in {0, 1}^n, Q of whole numbers up to 100: its linear part ties all points to one more."""
+    """Maximise x'Qx over x in {0, 1}^n, Q of integers up to 100; the linear part joins all nodes to one more node."""
     first, second = random_pairs(n, m, rng)
     quadratic, linear = rng.integers(-100, 101, m) / 4.0, rng.integers(-100, 101, n) / 2.0
     for ends in (first, second):
@@ -100,7 +100,7 @@ def binary_program(n, m, rng):
 
 
 def made_graphs(seed=0):
-    """Yield name, points and edges (first, second, weight)."""
+    """Yield name, number of nodes and edges (first, second, weight)."""
     rng = np.random.default_rng(seed)
     classes = random_pairs(4000, 60_000, rng)
     kinds = [

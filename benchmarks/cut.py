@@ -1,17 +1,17 @@
-"""Signed graph cut against other solvers: Gset, BiqMac, signed networks from PROXCODE_DATA, and graphs made at random.
+"""Signed graph cut against other solvers: Gset, BiqMac, signed networks from PROXCODE_DATA, and random graphs.
 
     python benchmarks/cut.py gset [--instances G1 G6 ...] [--limits 1 10] [--solvers proxcode openjij ...] [--seeds 3]
     python benchmarks/cut.py biqmac [--limits 0.3]
     python benchmarks/cut.py made [--limits 1]
     python benchmarks/cut.py signed [--limits 5 10]
 
-Limits are seconds of processor time on one thread; the graph is read and, for the others, turned into their own form
-before the clock starts. Annealers of other libraries get one read with as many sweeps as a short trial shows to fit;
-the time they took is in the results. networkx knows no limit: it makes one start, on graphs of few edges only, as that
-takes 26 s for G11 already. The gap is to the best known cut; for graphs made at random, to the best of all solvers.
-Rows that are in results/cut_*.csv are not measured again; --again does.
-Peers that are not installed are left out: pip install dwave-samplers openjij networkx. All of Gset with all of them and
-both limits takes some three hours.
+Limits are seconds of processor time on one thread. The graph is read before the clock starts and, for other solvers,
+converted to their own form. Annealers of other libraries get one read with the number of sweeps that fits the limit
+according to a short trial; the time they took is in the results. networkx has no limit: it makes one start, on graphs
+of few edges only, because that takes 26 s for G11 already. The gap is the distance from the best known cut; for random
+graphs, from the best cut of all solvers. Rows in results/cut_*.csv are not measured again, unless --again is passed.
+Solvers that are not installed are skipped: pip install dwave-samplers openjij networkx. All of Gset with all solvers
+and both limits takes about three hours.
 """
 
 import os
@@ -32,9 +32,12 @@ from _graphs import made_graphs
 from proxcode.cut import Annealing, CycleBound, Restarts, SemidefiniteBound, certify, frustration, max_cut, sparse_graph
 
 ELEVEN = ["G1", "G6", "G11", "G14", "G22", "G32", "G43", "G55", "G60", "G70", "G81"]
-LARGE = 200_000  # edges; a linear program would take too long on networks with more
+# Ten times the number of nodes above which a linear program takes too long.
+LARGE = 200_000
+# Sweeps or reads of the first trial, and the shortest trial in seconds.
 FIRST_TRIAL, TRIAL_SECONDS = 20, 0.6
-FEW_EDGES = 2000  # for networkx
+# Largest number of edges for networkx.
+FEW_EDGES = 2000
 
 
 def proxcode_annealing(n, edges):
@@ -46,7 +49,7 @@ def bit_update(n, edges):
 
 
 def _by_search(search, n, edges):
-    """Unlike the others' form, our graph is made within the limit."""
+    """Unlike for other solvers, the graph is constructed within the limit."""
     return lambda limit, seed: (
         max_cut(sparse_graph(n, *edges), search=search, time_limit=limit, random_state=seed).partition
     )
@@ -90,13 +93,13 @@ def dwave_tabu(n, edges):
     couplings = _couplings(edges)
 
     def solve(limit, seed):
-        return _best_side(TabuSampler().sample_ising({}, couplings, timeout=int(1000 * limit), seed=seed), n)
+        return _best_partition(TabuSampler().sample_ising({}, couplings, timeout=int(1000 * limit), seed=seed), n)
 
     return solve
 
 
 def networkx_one_exchange(n, edges):
-    """One start, whatever the limit."""
+    """Make one start, whatever the limit."""
     import networkx as nx
 
     graph = nx.Graph()
@@ -116,15 +119,15 @@ def _couplings(edges):
     return {(int(i), int(j)): float(w) for i, j, w in zip(*edges, strict=True)}
 
 
-def _best_side(samples, n):
+def _best_partition(samples, n):
     sample = samples.first.sample
     return np.array([sample.get(i, 1) for i in range(n)])
 
 
 def _fitted(sample, n):
-    """Return a solver that makes as many sweeps, or reads, as a trial shows to fit into the limit.
+    """Return a solver whose number of sweeps, or reads, fits the limit according to a trial.
 
-    What a call takes besides is noisy, some tenths of a second, so that the trial is long enough to stand out.
+    The overhead of a call varies by some tenths of a second, so that the trial must take longer than that.
     """
 
     def seconds(amount):
@@ -136,7 +139,7 @@ def _fitted(sample, n):
     overhead, amount = float(np.median([seconds(1) for _ in range(3)])), FIRST_TRIAL
     while (taken := seconds(amount) - overhead) < TRIAL_SECONDS:
         amount *= 2
-    return lambda limit, seed: _best_side(sample(max(1, int(amount * (limit - overhead) / taken)), seed), n)
+    return lambda limit, seed: _best_partition(sample(max(1, int(amount * (limit - overhead) / taken)), seed), n)
 
 
 SOLVERS = {
@@ -167,7 +170,7 @@ def cut_weight(edges, partition):
 
 
 def measure(solve, edges, limit, seed):
-    """Return the cut's weight and the seconds of processor time."""
+    """Return the weight of the cut and the seconds of processor time."""
     start = process_time()
     partition = solve(limit, seed)
     seconds = process_time() - start
@@ -183,7 +186,7 @@ def _edges(table):
 
 
 def gset():
-    """Yield name, points, edges and the best known cut."""
+    """Yield name, number of nodes, edges and the best known cut."""
     graphs = data("gset.npz")
     with (Path(os.environ["PROXCODE_DATA"]) / "gset_best_known.csv").open(newline="") as file:
         for row in csv.DictReader(file):
@@ -193,7 +196,7 @@ def gset():
 
 
 def biqmac():
-    """Yield name, points, edges and the proven optimum."""
+    """Yield name, number of nodes, edges and the proven optimum."""
     graphs = data("biqmac.npz")
     for name in graphs.files:
         if ":" not in name:
@@ -201,7 +204,7 @@ def biqmac():
 
 
 def made():
-    """Yield name, points, edges and no best known cut."""
+    """Yield name, number of nodes, edges and NaN, because no best cut is known."""
     for name, n, edges in made_graphs():
         yield name, n, edges, float("nan")
 
@@ -229,7 +232,7 @@ def append(name, row):
 
 
 def compare(name, instances, arguments):
-    """Measure what is missing, then show the mean gap of each solver and limit."""
+    """Measure the missing rows, then show the mean gap of each solver and limit."""
     rows = known_rows(name, arguments.again)
     if arguments.again:
         (RESULTS / f"{name}.csv").unlink(missing_ok=True)
@@ -238,7 +241,8 @@ def compare(name, instances, arguments):
     for instance, n, edges, best in instances:
         if arguments.instances and instance not in arguments.instances:
             continue
-        proxcode_annealing(n, edges)(0.1 if is_warm else 5.0, seed=0)  # compiles, or loads, the kernels
+        # Compiles or loads the kernels.
+        proxcode_annealing(n, edges)(0.1 if is_warm else 5.0, seed=0)
         is_warm = True
         for solver in filter(is_installed, arguments.solvers):
             runs = [
@@ -291,7 +295,7 @@ def summarise(name, rows):
 
 
 def best_cuts(rows):
-    """Return each instance's best known cut or, where none is known, the best of all rows."""
+    """Return the best known cut of each instance or, if none is known, the best of all rows."""
     best = {}
     for row in rows:
         known = float(row["best_known"])
@@ -300,7 +304,7 @@ def best_cuts(rows):
 
 
 def above(groups, limit, solver):
-    """Instances on which a solver's mean cut exceeds proxcode's, of those that both have."""
+    """Count the instances on which a solver's mean cut exceeds proxcode's, of those that both have solved."""
     better, both = 0, 0
     for (group_limit, group_solver, instance), group in groups.items():
         ours = groups.get((limit, "proxcode", instance))
@@ -318,7 +322,7 @@ def network_bound(found):
 
 
 def signed(arguments):
-    """Frustration of the real networks, with a bound."""
+    """Measure the frustration of real networks, with a bound."""
     networks, rows = data("signed_graphs.npz"), []
     frustration(networks["us_congress"], time_limit=0.1)
     for name in networks.files:
@@ -332,7 +336,7 @@ def signed(arguments):
                 seconds = process_time() - start
                 start = process_time()
                 cut = certify(found.cut, network_bound(found), random_state=0)
-                bounded = type(found)(cut, found.n_edges)
+                bounded = type(found)(cut=cut, n_edges=found.n_edges)
                 row = {"instance": name, "limit": limit, "seed": seed, "n": len(found.partition), "m": found.n_edges}
                 row |= {"index": found.index, "lower_bound": bounded.lower_bound, "proved": bounded.proved}
                 row |= {"best_at": cut.history[-1].seconds, "seconds": seconds, "bound_seconds": process_time() - start}
@@ -347,16 +351,16 @@ SUITES = {"gset": (gset, [1.0, 10.0]), "biqmac": (biqmac, [0.3]), "made": (made,
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("suite", choices=[*SUITES, "signed"])
-    parser.add_argument("--instances", nargs="*", help="default: all; 'eleven' stands for " + " ".join(ELEVEN))
+    parser.add_argument("--instances", nargs="*", help="default: all; 'eleven' means " + " ".join(ELEVEN))
     parser.add_argument("--limits", nargs="*", type=float)
     parser.add_argument("--solvers", nargs="*", choices=list(SOLVERS), default=list(SOLVERS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--again", action="store_true", help="measure rows that are there already")
+    parser.add_argument("--again", action="store_true", help="measure again the rows that already exist")
     arguments = parser.parse_args()
     if arguments.instances == ["eleven"]:
         arguments.instances = ELEVEN
     if arguments.suite != "made" and not os.environ.get("PROXCODE_DATA"):
-        raise SystemExit("set PROXCODE_DATA to the folder that holds gset.npz, biqmac.npz and signed_graphs.npz.")
+        raise SystemExit("set PROXCODE_DATA to the folder with gset.npz, biqmac.npz and signed_graphs.npz")
     if arguments.suite == "signed":
         arguments.limits = arguments.limits or [5.0]
         signed(arguments)

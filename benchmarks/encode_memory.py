@@ -1,6 +1,6 @@
 """Seconds and peak memory of `proxcode encode` on a file of 2,000,000 x 512 in single precision, 4 GB.
 
-The file is sparse: zeros that take no place on the disk, but are read and encoded as any others.
+The file is sparse: its zeros take no space on the disk, but are read and encoded like other values.
 
 python benchmarks/encode_memory.py
 """
@@ -27,7 +27,7 @@ def fit(folder, hash_name):
     hash_function = {"linear": LinearHash(), "kernel": KernelHash()}[hash_name]
     model = ProximityPreservingCode(N_BITS, hash_function=hash_function, random_state=0).fit(X, y)
     model.save(folder / f"{hash_name}.proxcode")
-    return {"points": len(X)}
+    return {"n_samples": len(X)}
 
 
 def write_zeros(path):
@@ -66,6 +66,7 @@ if __name__ == "__main__":
             write_zeros(Path(name, "X.npy"))
             rows = []
             for hash_name in ("linear", "kernel"):
-                in_child(__file__, "fit", name, hash_name)  # a process inherits the peak of the one that starts it
+                # The fit has a process of its own: a child process inherits the peak memory of its parent.
+                in_child(__file__, "fit", name, hash_name)
                 rows.append(in_child(__file__, "encode", name, hash_name))
         record("encode_memory", rows)

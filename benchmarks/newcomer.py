@@ -1,10 +1,10 @@
-"""From the built wheel to the first search result, as someone new to it would: an empty environment, four commands.
+"""Seconds from the built wheel to the first search result, in an empty environment.
 
     python benchmarks/newcomer.py
 
-Builds the wheel with pip, makes an empty virtual environment, and runs the four commands of the README (install, fit,
-encode, search) on the digits of scikit-learn, written to .npy files. Reports the seconds of each. Kernels are compiled
-in the course of it: the environment has no cache.
+Builds the wheel with pip, creates an empty virtual environment, and runs the four commands of the README (install, fit,
+encode, search) on the digits of scikit-learn, written to .npy files. Reports the seconds of each command, including the
+compilation of kernels: the environment has no cache of compiled kernels.
 """
 
 import shutil

@@ -1,11 +1,11 @@
-"""Quality of codes: protocols x methods x bits x seeds, as means and spreads over splits.
+"""Quality of codes: mean and spread over splits, for protocols x methods x code lengths.
 
     PROXCODE_DATA=/path/to/data python benchmarks/quality.py
     python benchmarks/quality.py --protocols "labels cifar10-gist" --methods PPC Hadamard --seeds 0 1 2
-    python benchmarks/quality.py --quick      few points, one seed
+    python benchmarks/quality.py --quick      few samples, one seed
 
-Protocols and methods are those of `proxcode.experiments`. Results lie in results/quality/, a file for each method,
-protocol and seed: what is finished is not run again, and a killed run loses the cell it was in.
+Protocols and methods are those of `proxcode.experiments`. Results are stored in results/quality/, a file for each
+method, protocol and seed: an interrupted run can be resumed and loses at most the current fit.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 from _common import RESULTS
 from proxcode.experiments.methods import METHODS
 from proxcode.experiments.protocols import PROTOCOLS
-from proxcode.experiments.report import mean_and_spread, shown
+from proxcode.experiments.report import mean_and_spread, select, shown
 from proxcode.experiments.runner import Cell, run_cells, write_rows
 
 FOLDER = RESULTS / "quality"
@@ -28,26 +28,23 @@ def lengths(protocol, asked):
 
 
 def show(rows, protocol, figure):
-    """Print mean and spread (standard deviation) over seeds, methods in lines, lengths in columns."""
+    """Print mean and spread (standard deviation) over seeds, methods in rows, code lengths in columns."""
     mine = [row for row in rows if row["protocol"] == protocol]
     bits = sorted({row["bits"] for row in mine})
     print(f"\n{protocol}: {FIGURES[figure]}, mean and spread over seeds")
     print(f"{'bits':<16}" + "".join(f"{n_bits:>16}" for n_bits in bits))
     for method in dict.fromkeys(row["method"] for row in mine):
-        cells = []
-        for n_bits in bits:
-            values = [row[figure] for row in mine if (row["method"], row["bits"]) == (method, n_bits)]
-            cells.append(shown(*mean_and_spread(values)))
-        print(f"{method:<16}" + "".join(f"{cell:>16}" for cell in cells))
+        values = [select(mine, figure, method=method, bits=n_bits) for n_bits in bits]
+        print(f"{method:<16}" + "".join(f"{shown(*mean_and_spread(some)):>16}" for some in values))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--protocols", nargs="+", choices=list(PROTOCOLS), default=DEFAULT)
     parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=["PPC", "LSH", "ITQ", "SH", "Hadamard"])
-    parser.add_argument("--seeds", nargs="+", type=int, default=None, help="0 1 2; with --quick 0")
-    parser.add_argument("--bits", nargs="+", type=int, default=None, help="in place of the protocols' own lengths")
-    parser.add_argument("--quick", action="store_true", help="few points")
+    parser.add_argument("--seeds", nargs="+", type=int, help="default: 0 1 2; with --quick: 0")
+    parser.add_argument("--bits", nargs="+", type=int, help="code lengths (default: those of each protocol)")
+    parser.add_argument("--quick", action="store_true", help="use few samples and one seed")
     options = parser.parse_args()
     seeds = options.seeds or ([0] if options.quick else [0, 1, 2])
     folder = FOLDER / "quick" if options.quick else FOLDER

@@ -1,11 +1,11 @@
-"""Search among codes against FAISS: time a query, memory, and what multi-index hashing gains.
+"""Search of codes compared with FAISS: time per query, memory, and the gain of multi-index hashing.
 
     python benchmarks/search.py [--sizes 1000000 10000000] [--bits 64 128] [--threads 1 2]
 
-Codes are random, or learned: those of CIFAR-10 GIST (from PROXCODE_DATA, else of synthetic clouds), repeated with each
-bit flipped with probability 0.1 until there are enough. Queries are learned codes of points that were not repeated.
-All methods run in the same process, in turn; a time is the best of three rounds. The peer is FAISS's flat index, with
-its heap: without (`use_heap`) it is slower. Tables are compared with our own scan.
+Codes are random or learned. Learned codes are those of CIFAR-10 GIST (from PROXCODE_DATA, otherwise of Gaussian
+clusters), repeated until there are enough, with each bit flipped with probability 0.1. Queries are learned codes of
+other samples. All methods run in the same process, one after another; a time is the shortest of three. The peer is the
+flat index of FAISS with `use_heap`, without which it is slower. Hash tables are compared with our own scan.
 """
 
 import argparse

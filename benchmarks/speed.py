@@ -1,11 +1,11 @@
-"""Time of fitting and encoding against the bare matrix products that they cannot do without, in the same run.
+"""Time of fitting and encoding relative to the matrix products that they need, measured in the same run.
 
     python benchmarks/speed.py
 
 fit      59,000 x 512, labels, 64 bits, 3,000 landmarks; bare: n m d + n m^2 multiply-adds in single precision
-encode   10,000 x 512 by that model; bare: the product with the landmarks and that with the coefficients
-single   one vector at a time, milliseconds
-radius   20,019 x 40, 50 bits, defaults; seconds
+encode   10,000 x 512 with that model; bare: the products with the landmarks and with the coefficients
+single   one sample at a time
+radius   20,019 x 40, 50 bits, default parameters
 
 Peak memory is measured by fit_memory.py.
 """
@@ -31,7 +31,8 @@ def labels():
     warm_up.encode(queries[:10])
     landmarks = X[:N_LANDMARKS]
     kernel = np.random.default_rng(0).random((N, N_LANDMARKS), np.float32)
-    other = kernel + 1  # of a matrix with itself BLAS computes but half
+    # BLAS computes only half of the product of a matrix with itself.
+    other = kernel + 1
     bare_fit = best_of(lambda: X @ landmarks.T, repeats=2) + best_of(lambda: kernel.T @ other, repeats=2)
     model = ProximityPreservingCode(n_bits=N_BITS, hash_function=KernelHash(N_LANDMARKS), random_state=0)
     fit = best_of(lambda: model.fit(X, y), repeats=1)
@@ -42,7 +43,7 @@ def labels():
     return [
         row("fit", fit, bare_fit, "at most 3"),
         row("encode 10,000", encode, bare_encode, "at most 1.43"),
-        row("single vector", single, None, "under 0.001 s"),
+        row("single sample", single, None, "under 0.001 s"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Seconds of `import proxcode`, of the command's start and of the first fit in a fresh process, kernels cached.
+"""Seconds of `import proxcode`, of starting the command line and of the first fit in a new process, kernels cached.
 
 python benchmarks/startup.py
 """
@@ -20,8 +20,8 @@ TASKS = {
     "python alone": [sys.executable, "-c", "pass"],
     "import proxcode": [sys.executable, "-c", "import proxcode"],
     "proxcode --version": [str(Path(sys.executable).parent / "proxcode"), "--version"],
-    "first fit of 1,000 points, labels": [sys.executable, "-c", FIRST_FIT.format(y="y")],
-    "first fit of 1,000 points, radius": [sys.executable, "-c", FIRST_FIT.format(y="None")],
+    "first fit of 1,000 samples, labels": [sys.executable, "-c", FIRST_FIT.format(y="y")],
+    "first fit of 1,000 samples, radius": [sys.executable, "-c", FIRST_FIT.format(y="None")],
 }
 
 
@@ -33,7 +33,8 @@ def seconds(command):
 
 if __name__ == "__main__":
     for command in TASKS.values():
-        seconds(command)  # fills the kernel cache
+        # The first run fills the cache of compiled kernels.
+        seconds(command)
     record(
         "startup",
         [{"task": name, "seconds": min(seconds(command) for _ in range(3))} for name, command in TASKS.items()],

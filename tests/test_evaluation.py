@@ -1,4 +1,4 @@
-"""What `evaluate` measures, against direct computation over a dense matrix of distances."""
+"""`evaluate` against direct computation over a dense matrix of distances."""
 
 import copy
 import warnings
@@ -74,7 +74,7 @@ def test_seconds_of_the_bits(by_label, new):
     rows = evaluate(by_label, *new, peers=()).rows
     np.testing.assert_allclose(rows[0].seconds, sum(record.seconds for record in by_label.history_[:8]))
     loaded = copy.deepcopy(by_label)
-    loaded.history_ = [record._replace(seconds=float("nan")) for record in by_label.history_]  # files do not keep them
+    loaded.history_ = [record._replace(seconds=float("nan")) for record in by_label.history_]  # files do not store them
     assert [row.seconds for row in evaluate(loaded, *new, peers=()).rows] == [None] * 3
 
 
@@ -88,7 +88,7 @@ def test_radius_goes_by_the_learned_radius(by_radius, new):
 
 def test_shared_labels_against_dense(train, new):
     X, y = new
-    labels = indicator(y)  # some points have none
+    labels = indicator(y)  # some samples have none
     assert not labels.any(axis=1).all()
     model = ProximityPreservingCode(n_bits=9, random_state=0).fit(train[0], indicator(train[1]))
     rows = evaluate(model, X, labels, peers=()).rows
@@ -108,7 +108,7 @@ def test_peers_are_fitted_to_train_without_labels(by_label, train, new):
     check(on_itself.rows[1], LSH(n_bits=8, random_state=0).fit(X).transform(X), y[:, None] == y)
 
 
-def test_peers_that_cannot_are_left_out_with_a_reason(by_label, new):
+def test_peers_that_do_not_support_a_length_are_left_out_with_a_reason(by_label, new):
     X, y = new
     result = evaluate(by_label, X, y, train=X[:10], peers=["LSH", "ITQ", "Hadamard"])
     assert set(result.left_out) == {("ITQ", 16), ("ITQ", 20), *(("Hadamard", bits) for bits in (8, 16, 20))}
@@ -120,7 +120,7 @@ def test_peers_that_cannot_are_left_out_with_a_reason(by_label, new):
     assert evaluate(by_label, X, y, train=X[:5], peers=["ITQ"]).common_bits == 20
 
 
-def test_queries_are_drawn_where_there_are_many(by_label, new, monkeypatch):
+def test_queries_are_a_random_subset_of_many_samples(by_label, new, monkeypatch):
     X, y = new
     full = evaluate(by_label, X, y, peers=(), lengths=[20]).rows[0]
     monkeypatch.setattr(module, "MAX_QUERIES", 300)
@@ -131,7 +131,7 @@ def test_queries_are_drawn_where_there_are_many(by_label, new, monkeypatch):
     assert abs(drawn.map - full.map) < 0.02
 
 
-def test_unlabelled_points_take_no_part(by_label, new):
+def test_unlabelled_samples_are_left_out(by_label, new):
     X, y = new
     some = np.where(np.arange(len(y)) % 2, y, -1)
     result = evaluate(by_label, X, some, proximity=SameLabel(unlabelled=-1), peers=(), lengths=[20])
@@ -146,7 +146,7 @@ def test_unlabelled_of_another_type_matches_no_number(by_label, new, unlabelled)
     assert result.rows[0][:5] == evaluate(by_label, *new, peers=(), lengths=[20]).rows[0][:5]
 
 
-def test_names_of_columns_are_known(train, new):
+def test_data_frames_give_no_warning_about_feature_names(train, new):
     pd = pytest.importorskip("pandas")
     (X, X_new), names = (train[0], new[0]), [f"pixel {k}" for k in range(64)]
     model = ProximityPreservingCode(n_bits=4, random_state=0).fit(pd.DataFrame(X, columns=names), train[1])
@@ -172,7 +172,7 @@ def test_given_pairs_go_by_labels_or_a_proximity(train, new):
     X, y = new
     triples = [(i, j, 1 if train[1][i] == train[1][j] else -1) for i in range(30) for j in range(i)]
     model = ProximityPreservingCode(n_bits=6, random_state=0, proximity=GivenPairs(triples)).fit(train[0])
-    with pytest.raises(ValueError, match=r"learned with GivenPairs.*give y for the points of X, or a proximity"):
+    with pytest.raises(ValueError, match=r"fitted with GivenPairs.*pass labels y of the samples of X, or a proximity"):
         evaluate(model, X)
     row = evaluate(model, X, y, peers=()).rows[0]
     assert row.bits == 6
@@ -200,22 +200,21 @@ def test_no_matrix_of_pairs_is_made(by_label):
     evaluate(by_label, X, y, lengths=[8], peers=())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < n * n  # bytes: what a matrix of booleans takes
+    assert peak < n * n  # bytes of an n x n matrix of booleans
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"y": None}, "learned with SameLabel.*give y for the points of X, or a proximity"),
-        ({"y": np.arange(400)}, "no near pair among the 400 points of X"),
-        ({"y": np.zeros(400)}, "no far pair among the 400 points of X"),
-        ({"y": np.zeros(3)}, "X has 400 points but y has 3 labels"),
+        ({"y": None}, "fitted with SameLabel.*pass labels y of the samples of X, or a proximity"),
+        ({"y": np.arange(400)}, "there is no near pair among the 400 samples of X: pass more samples"),
+        ({"y": np.zeros(400)}, "there is no far pair among the 400 samples of X: pass more samples"),
+        ({"y": np.zeros(3)}, "X has 400 samples but y has 3 labels"),
         ({"X": np.ones((400, 5))}, "X has 5 features, but .* is expecting 64 features"),
         ({"train": np.ones((9, 7))}, "X has 7 features, but .* is expecting 64 features"),
-        ({"peers": ["LSH", "FAISS"]}, "no peer 'FAISS': use some of LSH, ITQ, SH"),
-        ({"lengths": [8, 21]}, "lengths has 21: give whole numbers from 1 to 20"),
-        ({"lengths": [2.5]}, "lengths has 2.5"),
-        ({"lengths": []}, "lengths is empty"),
+        ({"peers": ["LSH", "FAISS"]}, "peers='FAISS': expected names from LSH, ITQ, SH"),
+        ({"lengths": [8, 21]}, "lengths=21: .* 1 to 20"),
+        ({"lengths": []}, "lengths is empty: pass integers from 1 to 20"),
     ],
 )
 def test_bad_input_is_named(by_label, new, change, message):
@@ -224,8 +223,10 @@ def test_bad_input_is_named(by_label, new, change, message):
         evaluate(by_label, arguments.pop("X"), arguments.pop("y"), **arguments)
 
 
-def test_no_proximity_and_no_model(by_label, new):
-    with pytest.raises(TypeError, match="give an object such as SameLabel"):
+def test_wrong_types_and_an_unfitted_model_are_refused(by_label, new):
+    with pytest.raises(TypeError, match="proximity='labels': expected an object such as SameLabel"):
         evaluate(by_label, *new, proximity="labels")
+    with pytest.raises(TypeError, match=r"lengths=2\.5: "):
+        evaluate(by_label, *new, lengths=[2.5])
     with pytest.raises(NotFittedError):
         evaluate(ProximityPreservingCode(), *new)

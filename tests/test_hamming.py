@@ -1,4 +1,4 @@
-"""Packed codes against plain 0/1 matrices."""
+"""Packed codes against 0/1 matrices."""
 
 import numpy as np
 import pytest
@@ -83,22 +83,53 @@ def test_words_are_contiguous_planes(rng):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pack([0, 1]), r"matrix of shape \(n, p\).*1 dimension"),
-        (lambda: pack([[0, 2]]), r"0 or 1; got values from 0 to 2"),
-        (lambda: pack([[0.5]]), r"0 or 1; got values from 0\.5"),
-        (lambda: pack([[-1, 1]]), r"0 or 1; got values from -1 to 1"),
-        (lambda: pack([[np.nan]]), r"0 or 1"),
-        (lambda: unpack(pack([[0, 1]]), 9), r"n_bits=9.*1 bytes: use 0 to 8"),
-        (lambda: unpack(pack([[0, 1]]), -1), r"n_bits=-1.*use 0 to 8"),
-        (lambda: GrowingCode.from_packed(pack([[0, 1]]), 9), r"n_bits=9.*use 0 to 8"),
-        (lambda: check_codes([[0, 1]]), r"uint8.*encode\(\).*int64 of shape \(1, 2\)"),
-        (lambda: check_codes(np.zeros(3, np.uint8)), r"uint8 matrix.*encode\(\).*\(3,\)"),
-        (lambda: distances(pack(np.zeros((1, 8))), pack(np.zeros((1, 9)))), r"1 and of 2 bytes.*encode both alike"),
+        (lambda: pack([0, 1]), r"^bits has shape \(2,\): expected a matrix of shape \(n_samples, n_bits\)\.$"),
+        (lambda: pack([[0, 2]]), r"^bits has values from 0 to 2: expected only 0 and 1\.$"),
+        (lambda: pack([[0.5]]), r"^bits has values from 0\.5 to 0\.5: expected"),
+        (lambda: pack([[-1, 1]]), r"^bits has values from -1 to 1: expected"),
+        (lambda: pack([[np.nan]]), r"^bits has values from nan to nan: expected"),
+        (lambda: unpack(pack([[0, 1]]), 9), r"^n_bits=9: expected an integer from 0 to 8 for codes of 1 bytes\.$"),
+        (lambda: unpack(pack([[0, 1]]), -1), r"^n_bits=-1: expected an integer from 0 to 8"),
+        (lambda: GrowingCode.from_packed(pack([[0, 1]]), 9), r"^n_bits=9: expected an integer from 0 to 8"),
+        (
+            lambda: check_codes([[0, 1]]),
+            r"^codes has dtype int64 and shape \(1, 2\): expected a uint8 matrix.*encode\(\)\.$",
+        ),
+        (
+            lambda: check_codes(np.zeros(3, np.uint8)),
+            r"^codes has dtype uint8 and shape \(3,\): expected a uint8 matrix",
+        ),
+        (
+            lambda: check_codes(np.zeros((2, 3), np.uint8), n_bits=16),
+            r"^codes has 3 bytes per row: expected 2 bytes for 16 bits; encode with n_bits=16\.$",
+        ),
+        (
+            lambda: check_codes(np.ones((2, 1), np.uint8), n_bits=7),
+            r"^codes has nonzero bits after the first 7: expected zeros",
+        ),
+        (
+            lambda: distances(pack(np.zeros((1, 8))), pack(np.zeros((1, 9)))),
+            r"^codes have 1 and 2 bytes per row: expected equal widths",
+        ),
     ],
 )
 def test_errors(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@given(bit_matrices)
+def test_packed_codes_of_the_right_length_are_valid(bits):
+    codes = pack(bits)
+    assert check_codes(codes, n_bits=bits.shape[1]) is codes
+
+
+@given(bit_matrices, st.data())
+def test_take_returns_the_codes_of_a_subset(bits, data):
+    samples = np.array(data.draw(st.lists(st.integers(0, len(bits) - 1)) if len(bits) else st.just([])), np.int64)
+    subset = GrowingCode.from_packed(pack(bits), bits.shape[1]).take(samples)
+    assert subset.n_bits == bits.shape[1]
+    np.testing.assert_array_equal(subset.packed(), pack(bits[samples]))
 
 
 @pytest.mark.parametrize("n_bits", [1, 7, 8, 13, 64, 130])
@@ -117,9 +148,9 @@ def test_sure_queries_have_hamming_distances(rng):
 
 def test_asymmetric_distances_refuse_what_does_not_fit(rng):
     codes = pack(rng.integers(0, 2, (4, 16)))
-    with pytest.raises(ValueError, match="scores of 20 bits cannot be compared with codes of 2 bytes"):
+    with pytest.raises(ValueError, match=r"^scores has 20 columns and codes has 2 bytes per row: expected 3 bytes"):
         asymmetric_distances(rng.normal(size=(2, 20)), codes)
-    with pytest.raises(ValueError, match="scores contain NaN"):
+    with pytest.raises(ValueError, match=r"^scores contains NaN or infinity: expected finite margins"):
         asymmetric_distances(np.full((1, 16), np.nan), codes)
 
 

@@ -1,4 +1,4 @@
-"""Drawings: every axis is named, no text covers another, and the numbers are those measured."""
+"""Plots: every axis has a label, no texts overlap, and the numbers are those measured."""
 
 from itertools import combinations
 
@@ -38,7 +38,7 @@ def evaluation(model, train, new):
 
 
 def texts(figure):
-    """Return the boxes of all texts that are seen: titles, names of axes, ticks, legends."""
+    """Return the boxes of all visible texts: titles, axis labels, tick labels, legends."""
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     boxes = {"page": figure._suptitle.get_window_extent()} if figure._suptitle else {}
@@ -70,7 +70,7 @@ def check_readable(figure):
 
 
 def check_legend_is_clear(ax):
-    """The legend lies above all that is drawn."""
+    """The legend lies above all lines and bars."""
     if ax.get_legend() is None:
         return
     floor = ax.transData.inverted().transform(ax.get_legend().get_window_extent())[0, 1]
@@ -102,7 +102,7 @@ def test_pages_of_other_lengths(train, new, n_bits):
     figure = figure_page(result, f"Codes of {n_bits} bits")
     check_readable(figure)
     assert f"at {n_bits} bit" in figure.axes[0].get_title()
-    assert f"at {min(64, n_bits)} bit" in figure.axes[1].get_title()  # digits have 64 features, the most ITQ can give
+    assert f"at {min(64, n_bits)} bit" in figure.axes[1].get_title()  # digits have 64 features, the most bits of ITQ
     assert len(figure.axes[1].lines) == 4
 
 
@@ -168,6 +168,6 @@ def test_figures_are_saved_by_suffix(evaluation, tmp_path, suffix):
 
 @pytest.mark.parametrize("name", ["page", "page.docx"])
 def test_other_suffixes_are_refused(tmp_path, name):
-    with pytest.raises(ValueError, match=r"no suffix of a figure: end it in \.png, \.pdf, \.svg"):
+    with pytest.raises(ValueError, match=r"path=.*page.*: expected a file name that ends in \.png, \.pdf, \.svg"):
         save_figure(Figure(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []

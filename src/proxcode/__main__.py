@@ -1,4 +1,4 @@
-"""`python -m proxcode` is the command `proxcode`."""
+"""`python -m proxcode` runs the command `proxcode`."""
 
 from proxcode.cli import main
 

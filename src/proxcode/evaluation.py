@@ -1,16 +1,15 @@
-"""How good a learned code is on given points, beside other ways to make codes.
+"""Evaluation of a fitted model on given samples, compared with other hashing methods.
 
-1. Near and far among the points go by the model's own proximity, or by one that is given,
-2. the points are encoded once; shorter codes are the first bits of the longest,
-3. each peer is fitted at each length, without labels,
-4. pairs are counted by Hamming distance, which all figures but mAP come from,
-5. mAP comes from the same counts for each of at most 2,000 queries.
+1. The model's own proximity, or another one, decides which pairs of the samples are near and far.
+2. The samples are encoded once; shorter codes are prefixes of the full code.
+3. Each peer is fitted at each code length, without labels.
+4. Near and far pairs are counted by Hamming distance; all measures except mAP follow from these counts.
+5. mAP follows from the counts of each query, for at most 2,000 queries.
 
-Counts are summed block by block: no matrix of pairs is made.
+Counts are summed block by block: no n x n matrix is formed.
 """
 
 import math
-import numbers
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from time import perf_counter
@@ -23,38 +22,40 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.hamming import Codes, GrowingCode, distances, unpack
-from proxcode.metrics import QUERY_BLOCK, Counts, area_under_curve, mean_average_precision, precision_recall
-from proxcode.pairs.relations import ListedNear, Relation, SameClass, SharedClass
+from proxcode.hamming import Codes, GrowingCode, distances, pack, unpack
+from proxcode.metrics import Counts, area_under_curve, count_pairs, mean_average_precision, precision_recall
+from proxcode.pairs import Pairs
 from proxcode.peers import PEERS
-from proxcode.proximity import GivenPairs, Proximity, Related, SameLabel, SharedLabel, default_proximity
+from proxcode.proximity import FoundPairs, GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
-from proxcode.utils.validation import check_points
+from proxcode.utils.validation import check_points, check_whole
 
 MODEL = "PPC"
 MAX_QUERIES = 2000
 
 
 class Row(NamedTuple):
-    """What was measured of one method at one code length.
+    """Measures of one method at one code length.
 
     Attributes
     ----------
     method : str
-        "PPC" is the model; others are names of `proxcode.peers.PEERS`.
+        "PPC" for the model, otherwise a name from `proxcode.peers.PEERS`.
     bits : int
+        Code length.
     loss : float
-        Share of pairs on the wrong side of the threshold that is best for these pairs.
+        Share of misplaced pairs, near ones beyond or far ones within the Hamming threshold that is best for these
+        pairs.
     auc : float
         Area under the precision-recall curve over Hamming thresholds.
     map : float or None
-        Mean average precision of points that rank all others; None where most pairs are unknown.
+        Mean average precision of samples used as queries that rank all others; None if most pairs are unknown.
     seconds : float or None
-        To learn: for the model the bits alone, without what all bits share; None where it was loaded from a file, which
-        does not keep them.
+        Fit time. For the model the time of its bits alone, without the computations that all bits share; None if the
+        model was loaded from a file, which does not store times.
     precision, recall : float or None
-        Of "near up to the learned `radius_`": of the model at its full length, else None. Precision is also None where
-        no pair is that near.
+        Precision and recall of the pairs within the learned `radius_`, for the model at its full length, otherwise
+        None. Precision is also None if no pair is within the radius.
     """
 
     method: str
@@ -69,19 +70,19 @@ class Row(NamedTuple):
 
 @dataclass
 class Evaluation:
-    """What `evaluate` measured.
+    """Result of `evaluate`.
 
     Attributes
     ----------
     model : ProximityPreservingCode
-    bits : ndarray of uint8, shape (n, n_bits_)
-        The model's codes of the points as a 0/1 matrix.
+    bits : ndarray of uint8, shape (n_samples, n_bits_)
+        The model's codes of the samples as a 0/1 matrix.
     rows : list of Row
-        The model's first, by length; then those of each peer.
+        The rows of the model by code length, then those of each peer.
     histograms : dict of (method, bits) to (near, far)
-        Near and far pairs by Hamming distance, for each row.
+        Numbers of near and far pairs by Hamming distance, for each row.
     left_out : dict of (method, bits) to str
-        Why a peer gave no code at a length.
+        Reason why a peer has no code of a length.
     """
 
     model: ProximityPreservingCode
@@ -92,12 +93,12 @@ class Evaluation:
 
     @property
     def longest(self) -> int:
-        """The longest length at which the model was measured."""
+        """Largest code length at which the model was evaluated."""
         return max(bits for method, bits in self.histograms if method == MODEL)
 
     @property
     def common_bits(self) -> int:
-        """The longest length at which all methods were measured that have such a length, else the model's."""
+        """Largest code length at which all methods were evaluated; `longest` if they share no length."""
         lengths: dict[str, set[int]] = {}
         for method, bits in self.histograms:
             lengths.setdefault(method, set()).add(bits)
@@ -105,7 +106,7 @@ class Evaluation:
 
     @property
     def counts(self) -> dict[str, tuple[Counts, Counts]]:
-        """Near and far pairs by Hamming distance for each method, at `common_bits`."""
+        """Numbers of near and far pairs by Hamming distance for each method, at `common_bits`."""
         at = self.common_bits
         return {method: pair for (method, bits), pair in self.histograms.items() if bits == at}
 
@@ -120,24 +121,26 @@ def evaluate(
     peers: Iterable[str] = ("LSH", "ITQ"),
     train: ArrayLike | None = None,
 ) -> Evaluation:
-    """Measure a fitted model on points, all pairs of them, beside peers of the same lengths.
+    """Evaluate a fitted model on all pairs of the given samples, compared with peers of the same code lengths.
 
     Parameters
     ----------
     model : ProximityPreservingCode
-    X : array of shape (n, d)
-        Best points that the model was not fitted to.
-    y : labels (n,), indicator matrix (n, n_labels) or None
-        As the proximity needs them.
+    X : array of shape (n_samples, n_features)
+        Preferably samples that the model was not fitted to.
+    y : labels (n_samples,), indicator matrix (n_samples, n_labels) or None
+        Labels, if the proximity needs them.
     proximity : Proximity, default=None
-        What near means among these points; one that is not fitted is fitted to them. None is the model's own; a model
-        of `GivenPairs`, which names training points, then goes by the labels y.
-    lengths : whole numbers, default=None
-        Code lengths, each at most the model's. None is 8, 16, 32, ... up to the model's, and the model's own.
-    peers : names from `proxcode.peers.PEERS`, default=("LSH", "ITQ")
-        Fitted without labels, with seed 0. One that cannot give so many bits is left out at that length.
-    train : array of shape (m, d), default=None
-        What peers are fitted to, best the points the model was fitted to. None is X itself, which favours the peers.
+        Decides which pairs of X are near; an unfitted proximity is fitted to X. None: the model's own proximity. A
+        model of `GivenPairs`, whose pairs refer to the training samples, is then evaluated by the labels y.
+    lengths : iterable of int, default=None
+        Code lengths, at most that of the model. None: 8, 16, 32, ... and the model's own length.
+    peers : iterable of str, default=("LSH", "ITQ")
+        Names from `proxcode.peers.PEERS`. Peers are fitted without labels, with `random_state=0`. A peer that does not
+        support a code length is left out at that length.
+    train : array of shape (n_train, n_features), default=None
+        Samples that the peers are fitted to, preferably the training samples of the model. None: X itself, which
+        favours the peers.
 
     Returns
     -------
@@ -145,8 +148,8 @@ def evaluate(
 
     Notes
     -----
-    Of more than 2,000 points, mean average precision takes 2,000 as queries, drawn with a fixed seed; each ranks all
-    other points. All other figures are of all pairs.
+    For more than 2,000 samples, mean average precision uses a random subset of 2,000 queries, drawn with a fixed seed;
+    each query ranks all other samples. All other measures cover all pairs.
 
     Examples
     --------
@@ -162,128 +165,110 @@ def evaluate(
     check_is_fitted(model, "n_bits_")
     names = _check_peers(peers)
     n_bits = _check_lengths(lengths, model.n_bits_)
-    points = check_points(model, X, reset=False)
-    fitted_to = points if train is None else check_points(model, train, reset=False)
-    judge = _Judge(_relate(model, proximity, points, y))
+    samples = check_points(model, X, reset=False)
+    train_samples = samples if train is None else check_points(model, train, reset=False)
+    found = _find_pairs(model, proximity, samples, y)
     codes = model.encode(X)
     evaluation = Evaluation(model, unpack(codes, model.n_bits_))
     for bits in n_bits:
-        took = sum(record.seconds for record in model.history_[:bits])
-        _add(evaluation, judge, (MODEL, bits), codes, None if math.isnan(took) else took)
+        seconds = sum(record.seconds for record in model.history_[:bits])
+        _add(evaluation, found, (MODEL, bits), codes, None if math.isnan(seconds) else seconds)
     for key in ((name, bits) for name in names for bits in n_bits):
         start = perf_counter()
         try:
-            peer = PEERS[key[0]](n_bits=key[1], random_state=0).fit(fitted_to)
-        except ValueError as error:  # the points are checked: what is left is what the method cannot do
+            peer = PEERS[key[0]](n_bits=key[1], random_state=0).fit(train_samples)
+        except ValueError as error:
+            # The samples are valid, so the error says which code lengths the method does not support.
             evaluation.left_out[key] = str(error)
             continue
-        took = perf_counter() - start
-        _add(evaluation, judge, key, peer.encode(points), took)
+        seconds = perf_counter() - start
+        _add(evaluation, found, key, peer.encode(samples), seconds)
     return evaluation
 
 
-def _add(evaluation: Evaluation, judge: "_Judge", key: tuple[str, int], codes: Codes, seconds: float | None) -> None:
-    model = evaluation.model
-    near, far = evaluation.histograms[key] = judge.counts(codes, key[1])
-    auc = area_under_curve(precision_recall(near, far))
-    row = Row(*key, loss(near, far), auc, judge.mean_average_precision(codes, key[1]), seconds)
+def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes: Codes, seconds: float | None) -> None:
+    """Add the counts and the row of one method and code length to an evaluation."""
+    model, n_bits = evaluation.model, key[1]
+    codes = codes[found.samples]
+    near, far = evaluation.histograms[key] = _count_all_pairs(found.pairs, codes, n_bits)
+    row = Row(
+        *key,
+        loss=loss(near, far),
+        auc=area_under_curve(precision_recall(near, far)),
+        map=_mean_average_precision(found.pairs, codes, n_bits),
+        seconds=seconds,
+    )
     if key == (MODEL, model.n_bits_):
         found_near, found_far = (int(counts[: model.radius_ + 1].sum()) for counts in (near, far))
-        found = found_near + found_far
-        row = row._replace(precision=found_near / found if found else None, recall=found_near / int(near.sum()))
+        n_found = found_near + found_far
+        row = row._replace(precision=found_near / n_found if n_found else None, recall=found_near / int(near.sum()))
     evaluation.rows.append(row)
 
 
-class _Judge:
-    """Counts pairs of codes by Hamming distance, for the points of a relation."""
-
-    def __init__(self, related: Related) -> None:
-        self.members, self.relation = related
-        n = self.relation.n_samples
-        rng = np.random.default_rng(0)
-        self.queries = np.arange(n) if n <= MAX_QUERIES else np.sort(rng.choice(n, MAX_QUERIES, replace=False))
-
-    def counts(self, codes: Codes, n_bits: int) -> tuple[Counts, Counts]:
-        code = GrowingCode.from_packed(codes[self.members], n_bits)
-        near, far = self.relation.units(code).counts()
-        for name, counts in (("near", near), ("far", far)):
-            if counts.sum() == 0:
-                raise ValueError(
-                    f"there is no {name} pair among the {self.relation.n_samples} points of X: give more points, or "
-                    "another proximity."
-                )
-        return near, far
-
-    def mean_average_precision(self, codes: Codes, n_bits: int) -> float | None:
-        if not isinstance(self.relation, SameClass | SharedClass | ListedNear):
-            return None  # a ranking has no precision where most pairs are unknown
-        packed = GrowingCode.from_packed(codes[self.members], n_bits).packed()
-        starts = range(0, len(self.queries), QUERY_BLOCK)
-        blocks = [self._rankings(packed, self.queries[s : s + QUERY_BLOCK], n_bits + 1) for s in starts]
-        near, far = (np.concatenate(part) for part in zip(*blocks, strict=True))
-        return mean_average_precision(near, far) if near.any() else None
-
-    def _rankings(self, packed: Codes, queries: NDArray[np.int64], width: int) -> tuple[Counts, Counts]:
-        """Return near and far points by distance for each query, which is not counted with itself."""
-        row = np.arange(len(queries))
-        cell = row[:, None] * width + distances(packed[queries], packed)
-        is_near = _near_rows(self.relation, queries)
-        is_near[row, queries] = True
-        both = np.bincount(cell.ravel(), minlength=len(queries) * width).reshape(-1, width)
-        near = np.bincount(cell[is_near], minlength=len(queries) * width).reshape(-1, width)
-        far = both - near
-        near[:, 0] -= 1  # the query itself
-        return near, far
+def _count_all_pairs(pairs: Pairs, codes: Codes, n_bits: int) -> tuple[Counts, Counts]:
+    """Count the near and far pairs of samples by the Hamming distance of the first n_bits of their codes."""
+    near, far = pairs.with_code(GrowingCode.from_packed(codes, n_bits)).counts()
+    for name, counts in (("near", near), ("far", far)):
+        if counts.sum() == 0:
+            raise ValueError(
+                f"there is no {name} pair among the {pairs.n_samples} samples of X: pass more samples or another "
+                "proximity."
+            )
+    return near, far
 
 
-def _near_rows(relation: Relation, queries: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which points are near to each query, shape (n_queries, n)."""
-    if isinstance(relation, SameClass):
-        return relation.classes[queries][:, None] == relation.classes
-    near = np.zeros((len(queries), relation.n_samples), bool)
-    if isinstance(relation, SharedClass):
-        for mask in relation.masks:
-            near |= (mask[queries][:, None] & mask) != 0
-    elif isinstance(relation, ListedNear):
-        lists = relation.lists
-        for row, query in enumerate(queries):
-            near[row, lists.indices[lists.indptr[query] : lists.indptr[query + 1]]] = True
-    return near
+def _mean_average_precision(pairs: Pairs, codes: Codes, n_bits: int) -> float | None:
+    """Return the mean average precision; None if most pairs are unknown or no query has a near sample."""
+    n_samples = pairs.n_samples
+    queries = np.arange(n_samples)
+    if n_samples > MAX_QUERIES:
+        queries = np.sort(np.random.default_rng(0).choice(n_samples, MAX_QUERIES, replace=False))
+    if pairs.near_rows(queries[:1]) is None:
+        return None
+    prefixes = pack(unpack(codes, n_bits))
+    near, far = count_pairs(
+        len(queries),
+        n_bits + 1,
+        lambda block: pairs.near_rows(queries[block]),
+        lambda block: distances(prefixes[queries[block]], prefixes),
+        own_columns=queries,
+    )
+    return mean_average_precision(near, far) if near.any() else None
 
 
-def _relate(model: ProximityPreservingCode, proximity: Proximity | None, points: NDArray[Any], y: Any) -> Related:
+def _find_pairs(
+    model: ProximityPreservingCode, proximity: Proximity | None, samples: NDArray[Any], y: Any
+) -> FoundPairs:
+    """Return the near and far pairs of the samples, by the given proximity or by the model's own."""
     if proximity is not None and not isinstance(proximity, Proximity):
-        raise TypeError(f"proximity={proximity!r}: give an object such as SameLabel() or WithinRadius().")
+        raise TypeError(f"proximity={proximity!r}: expected an object such as SameLabel() or WithinRadius().")
     own: Proximity = model.proximity_
     if proximity is None and y is None and isinstance(own, SameLabel | SharedLabel | GivenPairs):
         raise ValueError(
-            f"this model was learned with {type(own).__name__}, which tells nothing of new points without labels: give "
-            "y for the points of X, or a proximity."
+            f"y=None: the model was fitted with {type(own).__name__}, which does not apply to new samples without "
+            "labels; pass labels y of the samples of X, or a proximity."
         )
     if proximity is None:
         proximity = default_proximity(y) if isinstance(own, GivenPairs) else own
     try:
         check_is_fitted(proximity)
     except NotFittedError:
-        proximity = clone(proximity).fit(points, y)
-    return proximity.relate(points, y)
+        proximity = clone(proximity).fit(samples, y)
+    return proximity.find_pairs(samples, y)
 
 
 def _check_peers(peers: Iterable[str]) -> list[str]:
     names = [peers] if isinstance(peers, str) else list(dict.fromkeys(peers))
     for name in names:
         if name not in PEERS:
-            raise ValueError(f"there is no peer {name!r}: use some of {', '.join(PEERS)}.")
+            raise ValueError(f"peers={name!r}: expected names from {', '.join(PEERS)}.")
     return names
 
 
 def _check_lengths(lengths: Iterable[int] | None, longest: int) -> list[int]:
     if lengths is None:
         return [*(2**k for k in range(3, 11) if 2**k < longest), longest]
-    chosen = list(lengths)
-    for bits in chosen:
-        if not isinstance(bits, numbers.Integral) or isinstance(bits, bool) or not 1 <= bits <= longest:
-            raise ValueError(f"lengths has {bits!r}: give whole numbers from 1 to {longest}, the bits of the model.")
+    chosen = {check_whole("lengths", bits, 1, longest) for bits in lengths}
     if not chosen:
-        raise ValueError(f"lengths is empty: give whole numbers from 1 to {longest}, or None.")
-    return sorted({int(bits) for bits in chosen})
+        raise ValueError(f"lengths is empty: pass integers from 1 to {longest}, or None.")
+    return sorted(chosen)

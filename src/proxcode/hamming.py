@@ -1,10 +1,12 @@
-"""Codes as bytes for people and databases, and as 64-bit words for the kernels.
+"""Binary codes: packed bytes for users and databases, 64-bit words for the kernels.
 
-A code of p bits is kept in ceil(p / 8) bytes, in the bit order of `numpy.packbits`; a set of n codes is an array of
-shape (n, ceil(p / 8)). The kernels read the same bytes as little-endian 64-bit words, one plane per word: an array of
-shape (n_words, n). The number of words is a power of two, the last ones zero where need be: kernels are compiled for
-each number of words, and so for five of them up to 1,024 bits.
+A code of p bits is stored in ceil(p / 8) bytes in the bit order of `numpy.packbits`; n codes are an array of shape (n,
+ceil(p / 8)). The kernels read the same bytes as little-endian 64-bit words, one plane per word: an array of shape
+(n_words, n). The number of words is padded with zeros to a power of two, because a kernel is compiled once for each
+number of words: at most five times for codes of up to 1024 bits.
 """
+
+from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,14 +27,14 @@ def pack(bits: ArrayLike) -> Codes:
     """
     bits = np.asarray(bits)
     if bits.ndim != 2:
-        raise ValueError(f"bits must be a matrix of shape (n, p); got {bits.ndim} dimension(s).")
+        raise ValueError(f"bits has shape {bits.shape}: expected a matrix of shape (n_samples, n_bits).")
     if bits.dtype != bool and bits.size and not np.isin(bits, (0, 1)).all():
-        raise ValueError(f"bits must be 0 or 1; got values from {bits.min()} to {bits.max()}.")
+        raise ValueError(f"bits has values from {bits.min()} to {bits.max()}: expected only 0 and 1.")
     return np.packbits(bits.astype(bool), axis=1)
 
 
 def unpack(codes: ArrayLike, n_bits: int) -> Codes:
-    """Give back the 0/1 matrix of shape (n, n_bits) that `pack` packed.
+    """Unpack codes into a 0/1 matrix of shape (n, n_bits); the inverse of `pack`.
 
     Examples
     --------
@@ -42,24 +44,42 @@ def unpack(codes: ArrayLike, n_bits: int) -> Codes:
     codes = check_codes(codes)
     if not 0 <= n_bits <= 8 * codes.shape[1]:
         raise ValueError(
-            f"n_bits={n_bits} does not fit codes of {codes.shape[1]} bytes: use 0 to {8 * codes.shape[1]}."
+            f"n_bits={n_bits}: expected an integer from 0 to {8 * codes.shape[1]} for codes of {codes.shape[1]} bytes."
         )
     return np.unpackbits(codes, axis=1, count=n_bits)
 
 
-def check_codes(codes: ArrayLike) -> Codes:
-    """Return `codes` as a uint8 matrix or say why they are none."""
+def check_codes(codes: ArrayLike, n_bits: int | None = None) -> Codes:
+    """Validate packed codes. Raises ValueError unless `codes` is a uint8 matrix of the right width.
+
+    Parameters
+    ----------
+    codes : array of uint8, shape (n, n_bytes)
+    n_bits : int, default=None
+        Code length: the width must be ceil(n_bits / 8) bytes, and the bits after the first `n_bits` must be zero. None
+        accepts any width.
+    """
     codes = np.asarray(codes)
     if codes.dtype != np.uint8 or codes.ndim != 2:
         raise ValueError(
-            f"codes must be a uint8 matrix of shape (n, bytes), as encode() gives; got {codes.dtype} of shape "
-            f"{codes.shape}."
+            f"codes has dtype {codes.dtype} and shape {codes.shape}: expected a uint8 matrix of shape "
+            "(n_samples, n_bytes), as returned by encode()."
         )
+    if n_bits is None:
+        return codes
+    n_bytes, n_unused = -(-n_bits // 8), -n_bits % 8
+    if codes.shape[1] != n_bytes:
+        raise ValueError(
+            f"codes has {codes.shape[1]} bytes per row: expected {n_bytes} bytes for {n_bits} bits; encode with "
+            f"n_bits={n_bits}."
+        )
+    if n_unused and (codes[:, -1] & ((1 << n_unused) - 1)).any():
+        raise ValueError(f"codes has nonzero bits after the first {n_bits}: expected zeros, as returned by encode().")
     return codes
 
 
 def to_words(codes: ArrayLike) -> Words:
-    """Turn packed codes of shape (n, bytes) into word planes of shape (n_words, n)."""
+    """Convert packed codes of shape (n, n_bytes) to word planes of shape (n_words, n)."""
     codes = check_codes(codes)
     n, n_bytes = codes.shape
     n_words = _power_of_two(-(-n_bytes // 8))
@@ -73,13 +93,18 @@ def _power_of_two(at_least: int) -> int:
 
 
 class GrowingCode:
-    """The codes of n points, one bit longer at each `append`.
+    """Codes of n samples; each call of `append` adds one bit.
+
+    Parameters
+    ----------
+    n_samples : int
 
     Attributes
     ----------
-    words : ndarray of uint64, shape (n_words, n)
-        The code so far, ready for the kernels.
+    words : ndarray of uint64, shape (n_words, n_samples)
+        Word planes of the codes.
     n_bits : int
+        Current code length.
     """
 
     def __init__(self, n_samples: int) -> None:
@@ -87,37 +112,39 @@ class GrowingCode:
         self.n_bits = 0
 
     @classmethod
-    def from_packed(cls, codes: ArrayLike, n_bits: int) -> "GrowingCode":
-        """Go on from codes already packed."""
+    def from_packed(cls, codes: ArrayLike, n_bits: int) -> GrowingCode:
+        """Start from the first `n_bits` bits of packed codes."""
         codes = pack(unpack(codes, n_bits))
         code = cls(codes.shape[0])
         code.words, code.n_bits = to_words(codes), n_bits
         return code
 
-    def append(self, side: NDArray[np.int8]) -> None:
-        """Append a bit given as a vector of -1 and +1; +1 is stored as a one."""
+    def append(self, bit: NDArray[np.int8]) -> None:
+        """Append one bit per sample, a vector of -1 and +1; +1 is stored as 1, -1 as 0."""
         word, place = divmod(self.n_bits, WORD)
         if word == len(self.words):
             self.words = np.vstack([self.words, np.zeros_like(self.words)])
-        shift = np.uint64(8 * (place // 8) + 7 - place % 8)  # where packbits puts it, read as little-endian words
-        self.words = self.words.copy()  # graphs of the shorter code stay valid
-        self.words[word] |= (side > 0).astype(np.uint64) << shift
+        # The bit order of packbits, read as little-endian words.
+        shift = np.uint64(8 * (place // 8) + 7 - place % 8)
+        # Objects that refer to the words of the shorter code stay valid.
+        self.words = self.words.copy()
+        self.words[word] |= (bit > 0).astype(np.uint64) << shift
         self.n_bits += 1
 
-    def take(self, points: NDArray[np.int64]) -> "GrowingCode":
-        """Return the codes of some of the points."""
+    def take(self, samples: NDArray[np.int64]) -> GrowingCode:
+        """Return the codes of a subset of the samples, given by row numbers."""
         code = GrowingCode(0)
-        code.words, code.n_bits = np.ascontiguousarray(self.words[:, points]), self.n_bits
+        code.words, code.n_bits = np.ascontiguousarray(self.words[:, samples]), self.n_bits
         return code
 
     def packed(self) -> Codes:
-        """Return the codes as bytes, shape (n, ceil(n_bits / 8))."""
+        """Return the codes as bytes, shape (n_samples, ceil(n_bits / 8))."""
         as_bytes = np.ascontiguousarray(self.words.T).astype("<u8", copy=False).view(np.uint8)
         return as_bytes[:, : -(-self.n_bits // 8)].copy()
 
 
 def distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
-    """Hamming distances between two sets of packed codes, shape (len(a), len(b)).
+    """Compute the Hamming distances between two sets of packed codes, shape (len(a), len(b)).
 
     Examples
     --------
@@ -126,7 +153,10 @@ def distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
     """
     a, b = check_codes(a), check_codes(b)
     if a.shape[1] != b.shape[1]:
-        raise ValueError(f"codes of {a.shape[1]} and of {b.shape[1]} bytes cannot be compared: encode both alike.")
+        raise ValueError(
+            f"codes have {a.shape[1]} and {b.shape[1]} bytes per row: expected equal widths; encode both with the same "
+            "n_bits."
+        )
     out = np.zeros((len(a), len(b)), np.int64)
     for word_a, word_b in zip(to_words(a), to_words(b), strict=True):
         out += np.bitwise_count(word_a[:, None] ^ word_b[None, :])
@@ -134,16 +164,17 @@ def distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
 
 
 def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.float32]:
-    """Distances between queries given by their margins and packed codes, shape (n_queries, n_codes).
+    """Compute distances between float queries, given by their margins, and packed codes, shape (n_queries, n_codes).
 
-    Bits in which a code differs from the query count by how sure the query is of them, tanh |margin|, in place of 1: a
-    bit that a little noise would turn tells little.
+    The distance is the sum of tanh |margin| over the bits in which the code differs from the query. In contrast to the
+    Hamming distance, a bit with a small margin, which little noise would flip, has a small weight.
 
     Parameters
     ----------
     scores : array of shape (n_queries, n_bits)
-        What `ProximityPreservingCode.scores` gives.
+        Margins of the queries, as returned by `ProximityPreservingCode.scores`.
     codes : array of uint8, shape (n_codes, ceil(n_bits / 8))
+        Packed codes.
 
     Examples
     --------
@@ -154,10 +185,13 @@ def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.floa
 
     margins, codes = np.atleast_2d(np.asarray(scores, dtype=np.float64)), check_codes(codes)
     if not np.isfinite(margins).all():
-        raise ValueError("scores contain NaN or infinity: give the margins of `scores(X)`.")
+        raise ValueError("scores contains NaN or infinity: expected finite margins, as returned by scores(X).")
     n_bytes = -(-margins.shape[1] // 8)
     if codes.shape[1] != n_bytes:
-        raise ValueError(f"scores of {margins.shape[1]} bits cannot be compared with codes of {codes.shape[1]} bytes.")
+        raise ValueError(
+            f"scores has {margins.shape[1]} columns and codes has {codes.shape[1]} bytes per row: expected {n_bytes} "
+            "bytes per row."
+        )
     weights = np.zeros((len(margins), 8 * n_bytes), np.float32)
     weights[:, : margins.shape[1]] = np.tanh(np.abs(margins))
     out = np.zeros((len(margins), len(codes)), np.float32)

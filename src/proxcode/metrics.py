@@ -1,9 +1,12 @@
-"""How good codes are: pure functions of counts.
+"""Quality measures of codes, computed from counts of near and far pairs.
 
-`near[h]` and `far[h]` are the numbers of near and of far pairs at Hamming distance h = 0..p; for rankings there is one
-row of counts per query.
+1. `count_pairs` counts the near and the far base samples of each query by Hamming distance, or by the level of another
+   distance; `ranking_counts` does so for packed codes with labels.
+2. The measures are pure functions of these counts: `near[h]` and `far[h]` are the numbers of near and of far pairs at
+   distance h = 0..p. Measures of rankings take one row of counts per query.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,55 +16,65 @@ from proxcode.hamming import check_codes, distances
 from proxcode.utils.validation import check_whole
 
 Counts = NDArray[np.int64]
-QUERY_BLOCK = 256
+NearRows = Callable[[slice], NDArray[np.bool_]]
+LevelRows = Callable[[slice], NDArray[Any]]
+
+# Number of queries whose distances to all base samples are held in memory at a time.
+QUERY_BLOCK = 128
 
 
-class PrecisionRecall(NamedTuple):
-    """Precision and recall of "near where the Hamming distance is at most t".
+def count_pairs(
+    n_queries: int,
+    n_levels: int,
+    near_rows: NearRows,
+    level_rows: LevelRows,
+    own_columns: NDArray[np.int64] | None = None,
+) -> tuple[Counts, Counts]:
+    """Count the near and the far base samples of each query by level of distance.
 
-    Attributes
+    Parameters
     ----------
-    precision, recall : ndarrays of shape (n_thresholds,)
-    threshold : ndarray of shape (n_thresholds,) or None
-        The t of each entry. Those below the first pair are not among them, so that entry k need not be t = k. None
-        where the entries are not those of thresholds, as in a mean of curves.
-    """
+    n_queries : int
+    n_levels : int
+        Levels are the integers from 0 to n_levels - 1. For Hamming distances of p bits there are p + 1.
+    near_rows : callable
+        Takes a slice of the queries; returns a boolean array of shape (n_queries_in_slice, n_base) that marks the near
+        base samples. All others are far.
+    level_rows : callable
+        Takes a slice of the queries; returns an integer array of the same shape, the level of each distance.
+    own_columns : ndarray of shape (n_queries,), default=None
+        Column of the base that holds the query itself, which is not counted. None: no query belongs to the base.
 
-    precision: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    threshold: NDArray[np.int64] | None = None
-
-    @property
-    def f1(self) -> NDArray[np.float64]:
-        """Harmonic mean of precision and recall, entry by entry; 0 where both are."""
-        return 2 * self.precision * self.recall / np.maximum(self.precision + self.recall, np.finfo(float).tiny)
-
-
-def precision_recall(near: Counts, far: Counts) -> PrecisionRecall:
-    """Return the curve over the Hamming thresholds from the first that finds any pair.
+    Returns
+    -------
+    near, far : ndarrays of shape (n_queries, n_levels)
 
     Examples
     --------
-    >>> precision_recall(near=np.array([0, 3, 1]), far=np.array([0, 1, 3]))
-    PrecisionRecall(precision=array([0.75, 0.5 ]), recall=array([0.75, 1.  ]), threshold=array([1, 2]))
+    >>> level, is_near = np.array([[0, 2, 1], [2, 0, 1]]), np.array([[True, False, True], [False, True, False]])
+    >>> near, far = count_pairs(2, 3, is_near.__getitem__, level.__getitem__, own_columns=np.arange(2))
+    >>> near.tolist(), far.tolist()
+    ([[0, 1, 0], [0, 0, 0]], [[0, 0, 1], [0, 1, 1]])
     """
-    if near.sum() == 0:
-        raise ValueError("there is no near pair: precision and recall are not defined.")
-    found_near, found = np.cumsum(near), np.cumsum(near + far)
-    threshold = np.flatnonzero(found > 0)
-    return PrecisionRecall(found_near[threshold] / found[threshold], found_near[threshold] / found_near[-1], threshold)
+    near, far = np.zeros((2, n_queries, n_levels), np.int64)
+    for start in range(0, n_queries, QUERY_BLOCK):
+        block = slice(start, min(start + QUERY_BLOCK, n_queries))
+        row = np.arange(block.stop - start)
+        is_near, level = near_rows(block), level_rows(block)
+        cell = row[:, None] * n_levels + level
+        total = _histograms(cell.ravel(), near[block].shape)
+        near[block] = _histograms(cell[is_near], near[block].shape)
+        if own_columns is not None:
+            own = row, own_columns[block]
+            total[row, level[own]] -= 1
+            near[start + row, level[own]] -= is_near[own]
+        far[block] = total - near[block]
+    return near, far
 
 
-def area_under_curve(curve: PrecisionRecall) -> float:
-    """Return the area by trapezoids, from recall 0 at the first threshold's precision.
-
-    Between two thresholds precision is taken to be linear in recall, as is usual and as in the paper. What can be
-    reached there is mostly less (Davis, Goadrich, "The Relationship Between Precision-Recall and ROC Curves", ICML
-    2006): the area is slightly optimistic where thresholds are few, for short codes.
-    """
-    recall = np.concatenate([[0.0], curve.recall])
-    precision = np.concatenate([curve.precision[:1], curve.precision])
-    return float(np.trapezoid(precision, recall))
+def _histograms(cells: NDArray[Any], shape: tuple[int, ...]) -> Counts:
+    """Count entries of a matrix of the given shape by their place in its flattened form."""
+    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def ranking_counts(
@@ -74,7 +87,7 @@ def ranking_counts(
     queries, base : packed codes
     query_labels, base_labels : arrays of one label per code
     same_set : bool, default=False
-        The queries are the base itself, in the same order: a query is then not counted with itself.
+        Whether the queries are the base itself, in the same order. A query is then not counted as its own neighbour.
 
     Returns
     -------
@@ -82,44 +95,89 @@ def ranking_counts(
     """
     queries, base = check_codes(queries), check_codes(base)
     query_labels, base_labels = np.asarray(query_labels), np.asarray(base_labels)
-    for codes, labels in ((queries, query_labels), (base, base_labels)):
+    for name, codes, labels in (("queries", queries, query_labels), ("base", base, base_labels)):
         if len(codes) != len(labels):
-            raise ValueError(f"there are {len(codes)} codes but {len(labels)} labels: give one label per code.")
+            raise ValueError(f"{name}: {len(codes)} codes but {len(labels)} labels; pass one label per code.")
     if same_set and len(queries) != len(base):
         raise ValueError(
-            f"same_set=True with {len(queries)} queries and {len(base)} base codes: give the same codes as both, or "
-            "same_set=False."
+            f"same_set=True with {len(queries)} queries and {len(base)} base codes; pass the same codes as queries and "
+            "base, or same_set=False."
         )
-    n_distances = 8 * queries.shape[1] + 1
-    near = np.zeros((len(queries), n_distances), np.int64)
-    far = np.zeros_like(near)
-    for start in range(0, len(queries), QUERY_BLOCK):
-        block = slice(start, start + QUERY_BLOCK)
-        row = np.arange(len(queries[block]))[:, None]
-        cell = row * n_distances + distances(queries[block], base)
-        is_near = query_labels[block][:, None] == base_labels
-        is_counted = np.ones_like(is_near)
-        if same_set:
-            is_counted[row[:, 0], start + row[:, 0]] = False
-        near[block] = _histogram(cell[is_near & is_counted], len(row), n_distances)
-        far[block] = _histogram(cell[~is_near & is_counted], len(row), n_distances)
-    return near, far
+    return count_pairs(
+        len(queries),
+        8 * queries.shape[1] + 1,
+        lambda block: query_labels[block, None] == base_labels,
+        lambda block: distances(queries[block], base),
+        own_columns=np.arange(len(queries)) if same_set else None,
+    )
 
 
-def _histogram(cells: NDArray[Any], n_rows: int, n_columns: int) -> Counts:
-    return np.bincount(cells, minlength=n_rows * n_columns).reshape(n_rows, n_columns)
+class PrecisionRecall(NamedTuple):
+    """Precision and recall of the classification "near if the Hamming distance is at most t".
+
+    Attributes
+    ----------
+    precision, recall : ndarrays of shape (n_thresholds,)
+    threshold : ndarray of shape (n_thresholds,) or None
+        The threshold t of each entry. Thresholds below the smallest distance of any pair are left out, so that entry k
+        need not be t = k. None where entries do not belong to thresholds, as in a mean of curves.
+    """
+
+    precision: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    threshold: NDArray[np.int64] | None = None
+
+    @property
+    def f1(self) -> NDArray[np.float64]:
+        """Harmonic mean of precision and recall at each entry; 0 where both are 0."""
+        return 2 * self.precision * self.recall / np.maximum(self.precision + self.recall, np.finfo(float).tiny)
+
+
+def precision_recall(near: Counts, far: Counts) -> PrecisionRecall:
+    """Return the precision-recall curve over Hamming thresholds, starting at the smallest distance of any pair.
+
+    Examples
+    --------
+    >>> precision_recall(near=np.array([0, 3, 1]), far=np.array([0, 1, 3]))
+    PrecisionRecall(precision=array([0.75, 0.5 ]), recall=array([0.75, 1.  ]), threshold=array([1, 2]))
+    """
+    if near.sum() == 0:
+        raise ValueError("near has no pairs: precision and recall are undefined without near pairs.")
+    found_near, found = np.cumsum(near), np.cumsum(near + far)
+    threshold = np.flatnonzero(found > 0)
+    return PrecisionRecall(found_near[threshold] / found[threshold], found_near[threshold] / found_near[-1], threshold)
+
+
+def area_under_curve(curve: PrecisionRecall) -> float:
+    """Return the area under a precision-recall curve by the trapezoidal rule.
+
+    The curve starts at recall 0 with the precision of the first threshold. Between two thresholds precision is
+    interpolated linearly in recall, as is common and as in the paper. The achievable precision is mostly lower (Davis
+    and Goadrich, "The Relationship Between Precision-Recall and ROC Curves", ICML 2006): the area is slightly
+    optimistic for short codes, which have few thresholds.
+    """
+    recall = np.concatenate([[0.0], curve.recall])
+    precision = np.concatenate([curve.precision[:1], curve.precision])
+    return float(np.trapezoid(precision, recall))
 
 
 def mean_average_precision(near: Counts, far: Counts, k: int | None = None) -> float:
-    """Return the mean over queries of average precision over the ranking by Hamming distance, or its first k places.
+    """Return the mean over queries of the average precision of the ranking by Hamming distance.
 
     Codes at equal distance have no order: the expectation over all their orders is taken. In a group of n codes, r of
     them near, that starts after c codes with R near ones, position q = 1..n holds a near code with probability r / n,
-    and then expects R + 1 + (q - 1)(r - 1)/(n - 1) near ones up to itself. Of the first t positions of the group, with
-    the harmonic sum S = 1/(c+1) + ... + 1/(c+t), it adds r/n [(R + 1) S + (r - 1)/(n - 1) (t - (c + 1) S)].
+    and the expected number of near codes up to that position is then R + 1 + (q - 1)(r - 1)/(n - 1). With the harmonic
+    sum S = 1/(c+1) + ... + 1/(c+t), the first t positions of the group contribute
+    r/n [(R + 1) S + (r - 1)/(n - 1) (t - (c + 1) S)].
 
-    With k, the sum is divided by the near codes that could be among k places. Queries without any near code are left
-    out.
+    Queries without any near code are left out.
+
+    Parameters
+    ----------
+    near, far : ndarrays of shape (n_queries, n_levels)
+    k : int, default=None
+        Length of the ranking. The sum is divided by the number of near codes that fit into k positions. None: rank all
+        codes.
     """
     if k is not None:
         check_whole("k", k, 1)
@@ -135,42 +193,44 @@ def mean_average_precision(near: Counts, far: Counts, k: int | None = None) -> f
     return float((gain.sum(axis=1) / total).mean())
 
 
-def _with_near(near: Counts, far: Counts) -> tuple[Counts, Counts]:
-    """Leave out queries without any near code."""
-    has_near = near.sum(axis=1) > 0
-    if not has_near.any():
-        raise ValueError("no query has a near code: rankings cannot be judged.")
-    return near[has_near], far[has_near]
-
-
-def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
-    """Return the number of near codes expected among the first k, for each query."""
-    check_whole("k", k, 1)
-    size = near + far
-    taken = np.clip(k - (np.cumsum(size, axis=1) - size), 0, size)
-    return (near * (taken / np.maximum(size, 1))).sum(axis=1)
-
-
 def precision_at(near: Counts, far: Counts, k: int) -> float:
-    """Return the mean share of near codes among the first k, expected over the orders of codes at equal distance.
+    """Return the mean precision of the first k codes, the expectation over all orders of codes at equal distance.
 
-    Every query counts, one without any near code as 0; `recall_at` and `mean_average_precision` leave such queries out.
+    A query without any near code counts as 0; `recall_at` and `mean_average_precision` leave such queries out.
 
     Examples
     --------
-    >>> precision_at(near=np.array([[1, 1]]), far=np.array([[0, 1]]), k=2)  # one for sure, one with even chances
+    One near code comes first; the second position holds a near code with probability one half.
+
+    >>> precision_at(near=np.array([[1, 1]]), far=np.array([[0, 1]]), k=2)
     0.75
     """
     return float((_near_at(near, far, k) / k).mean())
 
 
 def recall_at(near: Counts, far: Counts, k: int) -> float:
-    """Return the mean share of a query's near codes that is among the first k; queries without any are left out."""
+    """Return the mean recall of the first k codes; queries without any near code are left out."""
     near, far = _with_near(near, far)
     return float((_near_at(near, far, k) / near.sum(axis=1)).mean())
 
 
 def precision_within(near: Counts, far: Counts, radius: int = 2) -> float:
-    """Return the mean share of near codes among those within a Hamming radius; a query that finds none counts as 0."""
+    """Return the mean precision of the codes within a Hamming radius; a query that finds no code counts as 0."""
     found_near, found = near[:, : radius + 1].sum(axis=1), (near + far)[:, : radius + 1].sum(axis=1)
     return float((found_near / np.maximum(found, 1)).mean())
+
+
+def _with_near(near: Counts, far: Counts) -> tuple[Counts, Counts]:
+    """Leave out queries without any near code."""
+    has_near = near.sum(axis=1) > 0
+    if not has_near.any():
+        raise ValueError("no query has a near code: rankings cannot be evaluated without near codes.")
+    return near[has_near], far[has_near]
+
+
+def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
+    """Return the expected number of near codes among the first k, for each query."""
+    check_whole("k", k, 1)
+    size = near + far
+    taken = np.clip(k - (np.cumsum(size, axis=1) - size), 0, size)
+    return (near * (taken / np.maximum(size, 1))).sum(axis=1)

@@ -1,7 +1,7 @@
-"""Draw what was measured: each function takes numbers and an `ax`, and returns the ax.
+"""Plots of measured results: each function takes numbers and matplotlib Axes, and returns the Axes.
 
-Without an `ax` a new figure is made by `matplotlib.pyplot`, as notebooks show it. `figure_page` puts all drawings of an
-`Evaluation` on one page, and `save_figure` writes it.
+Without Axes, a new figure is created by `matplotlib.pyplot`, which notebooks display. `figure_page` draws all plots of
+an `Evaluation` on one page, and `save_figure` writes it to a file.
 """
 
 import os
@@ -13,32 +13,33 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.bits import BitRecord
 from proxcode.metrics import Counts, PrecisionRecall, area_under_curve, precision_recall
 from proxcode.storage.atomic import atomic_write
 
 if TYPE_CHECKING:
+    from proxcode.bits import BitRecord
     from proxcode.evaluation import Evaluation
 
-# Okabe and Ito's colours, told apart by all eyes.
+# The palette of Okabe and Ito, which colour-blind readers can tell apart.
 NEAR, FAR, INK = "#0072B2", "#D55E00", "#222222"
 COLOURS = (NEAR, FAR, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#999999")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("png", "pdf", "svg")
-MAX_EDGED = 256  # bars; with more, white edges would cover them
+# Largest number of bars with white edges, which would cover narrower bars.
+MAX_EDGED = 256
 
 
 def plot_near_and_far(near: Counts, far: Counts, alpha: float, ax: Any = None) -> Any:
-    """Shares of near and of far pairs by Hamming distance, and the threshold between them.
+    """Plot the shares of near and of far pairs by Hamming distance, and the threshold between them.
 
     Parameters
     ----------
     near, far : ndarrays of shape (n_bits + 1,)
-        Pairs at each Hamming distance.
+        Numbers of pairs at each Hamming distance.
     alpha : float
         Threshold in the paper's doubled distance, as in `alpha_`; drawn at the Hamming distance alpha / 2.
     ax : matplotlib Axes, default=None
-        None makes a new figure.
+        None: create a new figure.
     """
     ax = _axes(ax)
     distance = np.arange(len(near))
@@ -46,7 +47,7 @@ def plot_near_and_far(near: Counts, far: Counts, alpha: float, ax: Any = None) -
     ax.bar(distance, shares[0], width=1.0, alpha=0.6, color=NEAR, label="near pairs")
     ax.bar(distance, shares[1], width=1.0, alpha=0.6, color=FAR, label="far pairs")
     top = float(np.max(shares))
-    # A line of the drawing's own height: one of the axes' would cross the legend.
+    # The line ends just above the bars: one over the whole height of the Axes would cross the legend.
     ax.plot([alpha / 2] * 2, [0, 1.04 * top], color=INK, linestyle="--", label=f"alpha: distance {alpha / 2:.1f}")
     ax.set(xlabel="Hamming distance", ylabel="share of pairs", title=f"Near and far pairs at {_bits(len(near) - 1)}")
     _whole_ticks(ax)
@@ -55,7 +56,7 @@ def plot_near_and_far(near: Counts, far: Counts, alpha: float, ax: Any = None) -
 
 
 def plot_precision_recall(curves: Mapping[str, PrecisionRecall], ax: Any = None) -> Any:
-    """One precision-recall curve per method over Hamming thresholds, its area in the legend."""
+    """Plot one precision-recall curve per method over Hamming thresholds, with its area in the legend."""
     ax = _axes(ax)
     for (name, curve), colour, marker in zip(curves.items(), cycle(COLOURS), cycle(MARKERS), strict=False):
         label = f"{name}: {area_under_curve(curve):.3f}"
@@ -66,8 +67,18 @@ def plot_precision_recall(curves: Mapping[str, PrecisionRecall], ax: Any = None)
     return ax
 
 
-def plot_loss(history: Sequence[BitRecord], ax: Any = None, measured: Mapping[int, float] | None = None) -> Any:
-    """Share of misplaced training pairs after each bit, and what was `measured` elsewhere at some code lengths."""
+def plot_loss(history: "Sequence[BitRecord]", ax: Any = None, measured: Mapping[int, float] | None = None) -> Any:
+    """Plot the share of misplaced training pairs after each bit.
+
+    Parameters
+    ----------
+    history : sequence of BitRecord
+        The `history_` of a fitted model.
+    ax : matplotlib Axes, default=None
+        None: create a new figure.
+    measured : mapping of int to float, default=None
+        Shares of misplaced pairs of other samples by code length, drawn as markers.
+    """
     ax = _axes(ax)
     losses = [record.loss for record in history]
     ax.plot(np.arange(1, len(losses) + 1), losses, color=NEAR, label="training pairs")
@@ -80,7 +91,7 @@ def plot_loss(history: Sequence[BitRecord], ax: Any = None, measured: Mapping[in
 
 
 def plot_bit_balance(bits: NDArray[np.uint8], ax: Any = None) -> Any:
-    """Share of ones in each bit of a 0/1 matrix, as bars up or down from one half: a balanced bit has none."""
+    """Plot the share of ones in each bit of a 0/1 matrix, as bars from one half: a balanced bit has no bar."""
     ax = _axes(ax)
     n_bits = bits.shape[1]
     number, excess = np.arange(1, n_bits + 1), bits.mean(axis=0) - 0.5
@@ -95,20 +106,20 @@ def plot_bit_balance(bits: NDArray[np.uint8], ax: Any = None) -> Any:
 def figure_page(evaluation: "Evaluation", title: str) -> Any:
     """Draw an evaluation on one page.
 
-    Near and far pairs of the model at its longest length, precision and recall of all methods at the longest length
-    that they have in common, loss by code length, and balance of the bits.
+    The four plots are near and far pairs of the model at its largest evaluated code length, precision and recall of all
+    methods at their largest common code length, loss by code length, and balance of the bits.
 
     Parameters
     ----------
     evaluation : Evaluation
-        What `proxcode.evaluation.evaluate` gives.
+        Result of `proxcode.evaluation.evaluate`.
     title : str
-        What the codes are of, over the whole page.
+        Title of the page.
 
     Returns
     -------
     matplotlib Figure
-        A plain one, for `save_figure`; pyplot does not hold it.
+        For `save_figure`; the figure is not registered with pyplot.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -123,15 +134,16 @@ def figure_page(evaluation: "Evaluation", title: str) -> Any:
     axes[1].set_title(f"Precision and recall (area) at {_bits(evaluation.common_bits)}")
     plot_loss(model.history_, axes[2], {row.bits: row.loss for row in evaluation.rows if row.method == MODEL})
     plot_bit_balance(evaluation.bits, axes[3])
-    figure.suptitle(title.replace("$", r"\$"), fontsize="x-large", wrap=True)  # between dollars would be a formula
+    # Text between dollar signs would be set as a formula.
+    figure.suptitle(title.replace("$", r"\$"), fontsize="x-large", wrap=True)
     return figure
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150) -> None:
-    """Write a figure as PNG, PDF or SVG, by the suffix of the path; the file is whole or not there."""
+    """Write a figure atomically as PNG, PDF or SVG, according to the suffix of the path."""
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
-        raise ValueError(f"{os.fspath(path)!r} has no suffix of a figure: end it in .{', .'.join(FORMATS)}.")
+        raise ValueError(f"path={os.fspath(path)!r}: expected a file name that ends in .{', .'.join(FORMATS)}.")
     with atomic_write(path) as partial:
         figure.savefig(partial, format=suffix, dpi=dpi)
 
@@ -139,13 +151,14 @@ def save_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150) -> No
 def _axes(ax: Any) -> Any:
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt  # here alone: pyplot picks a screen and holds its figures
+    # Imported only here: pyplot selects a backend and keeps its figures.
+    import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained")[1]
 
 
 def _legend_above(ax: Any, top: float) -> None:
-    """Put the legend over the drawing, whose largest value is `top`, in as many rows as it needs."""
+    """Place the legend above the plotted values, the largest of which is `top`."""
     n_labels = len(ax.get_legend_handles_labels()[1])
     n_rows = -(-n_labels // 3)
     ax.set_ylim(0, (top or 1.0) * (1.06 + 0.1 * n_rows))

@@ -4,6 +4,8 @@ A proximity is fitted like any estimator; `find_pairs` then gives the pairs, and
 Samples of which no pair is known (no label, in no listed pair) take no part: they cannot teach a bit anything.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import Any, NamedTuple, Self

@@ -3,6 +3,8 @@
 A checkpoint is a model file with the bits learned so far: resuming a fit is loading it and learning the remaining bits.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import numbers
@@ -23,7 +25,7 @@ from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.proximity import Proximity
 from proxcode.storage.components import ComponentWriter
-from proxcode.storage.model_file import ModelContent, read_model, write_model
+from proxcode.storage.model_file import ModelContent, read_model, reading, write_model
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import Threshold
 from proxcode.weights import Weights
@@ -92,15 +94,18 @@ def write(path: FilePath, model: SavedModel) -> None:
 def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     """Read a model file; see `proxcode.storage.model_file.read_model`."""
     content = read_model(path, component_classes(), trusted)
-    learned = Learned(
-        seed=content.seed,
-        data=content.data,
-        proximity=content.proximity,
-        hash_function=content.hash_function,
-        history=[BitRecord._make([*record, math.nan]) for record in content.history],
-        codes=content.codes,
-    )
-    parameters = _upgraded(dict(content.parameters), learned.hash_function)
+    with reading(path):
+        if not content.history:
+            raise ValueError("it holds no bits: save the model again")
+        learned = Learned(
+            seed=content.seed,
+            data=content.data,
+            proximity=content.proximity,
+            hash_function=content.hash_function,
+            history=[BitRecord._make([*record, math.nan]) for record in content.history],
+            codes=content.codes,
+        )
+        parameters = _upgraded(dict(content.parameters), learned.hash_function)
     return SavedModel(parameters, learned, content.n_features, content.feature_names)
 
 
@@ -145,10 +150,14 @@ class SavingMixin(BaseEstimator):
         is kept, so that `extend` continues in the same way. Numbers of NumPy's types become Python's.
         """
         check_is_fitted(self, "n_bits_")
-        if type(self).__module__.partition(".")[0] != "proxcode":
-            raise TypeError(f"{type(self).__name__} cannot be saved: a model file holds a ProximityPreservingCode.")
+        self._check_savable()
         names = getattr(self, "feature_names_in_", np.array([])).tolist() or None
         write(path, SavedModel(self.get_params(deep=False), self._learned(), self.n_features_in_, names))
+
+    def _check_savable(self) -> None:
+        """Raise TypeError for a subclass of the user's own: loading would give the base class."""
+        if type(self).__module__.partition(".")[0] != "proxcode":
+            raise TypeError(f"{type(self).__name__} cannot be saved: a model file holds a ProximityPreservingCode.")
 
     @classmethod
     def load(cls, path: FilePath, *, trusted: Sequence[str] | None = None) -> Self:
@@ -210,7 +219,9 @@ def _upgraded(parameters: dict[str, Any], fitted: HashFunction) -> dict[str, Any
         parameters["max_samples"] = parameters.pop("cut_points")
     steps = parameters.pop("coupling", None)
     if steps is not None:
-        parameters["hash_function"] = parameters["hash_function"] or KernelHash()
+        # Not `or`: a forest that is not fitted has no truth value.
+        if parameters["hash_function"] is None:
+            parameters["hash_function"] = KernelHash()
         for hash_function in (parameters["hash_function"], fitted):
             if "refine_steps" in hash_function.get_params():
                 hash_function.set_params(refine_steps=steps)
@@ -270,7 +281,9 @@ def _fingerprints(parameters: Parameters) -> dict[str, str]:
                 f"{name}={value!r} cannot be stored in a checkpoint: use KernelHash, LinearHash or SVMHash, or fit "
                 "without a checkpoint."
             )
-        texts[name] = json.dumps([content, {key: fingerprint(array) for key, array in writer.tensors.items()}])
+        texts[name] = json.dumps(
+            [content, {key: fingerprint(array) for key, array in writer.tensors.items()}], sort_keys=True
+        )
     return texts
 
 

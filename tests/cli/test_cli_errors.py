@@ -1,4 +1,4 @@
-"""What is wrong is said in one sentence, with the value and the remedy, before any work is lost."""
+"""Errors are one sentence with the value and the remedy, reported before any work is lost."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ N_BITS = 12
 
 
 def refuse(*arguments):
-    """Run a command that is to fail; return its sentence."""
+    """Run a command that is expected to fail; return its sentence."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code in (1, 2), result.output
     assert isinstance(result.exception, SystemExit)
@@ -88,54 +88,75 @@ FIT = "fit X.npy --labels y.npy -o new.proxcode"
 SEARCH = "search codes.npy X.npy --model m.proxcode"
 EVALUATE = "evaluate m.proxcode X.npy --figure new.png"
 
-# A command, and what its sentence says: the value, the limit or the remedy.
+# A command, and what its sentence contains: the value, the limit or the remedy.
 CASES = [
     # Vectors
     ("fit gone.npy -o new.proxcode", "there is no file gone.npy: check its name"),
     ("fit sub -o new.proxcode", "sub is a folder: name a file in it"),
-    ("fit image.gif -o new.proxcode", "image.gif has the suffix '.gif': use one of .npy"),
+    ("fit image.gif -o new.proxcode", "image.gif has the unknown suffix '.gif': expected one of .npy"),
     ("fit empty.csv -o new.proxcode", "empty.csv is empty: write it again"),
     ("fit words.csv -o new.proxcode", "words.csv: line 3, column 'b' holds 'cat', not a number: drop the column"),
-    ("fit nan.npy -o new.proxcode", "nan in row 7, column 3: drop such rows or fill them in"),
-    ("fit none.npy -o new.proxcode", "none.npy is an empty table of shape (0, 64): give at least one row"),
-    ("fit flat.npy -o new.proxcode", "flat.npy has shape (64,): vectors are the rows of a matrix"),
+    ("fit nan.npy -o new.proxcode", "first nan in row 7, column 3: drop these rows or impute their values"),
+    ("fit none.npy -o new.proxcode", "none.npy has shape (0, 64): expected at least one row and one column"),
+    ("fit flat.npy -o new.proxcode", "flat.npy has shape (64,): expected a matrix of shape (rows, columns)"),
     ("fit single.npy -o new.proxcode", "1 sample(s) (shape=(1, 64)) while a minimum of 2 is required"),
-    ("fit complex.npy -o new.proxcode", "complex.npy holds complex128 values: vectors are real numbers"),
+    ("fit complex.npy -o new.proxcode", "complex.npy holds complex128 values: expected real numbers"),
     ("fit objects.npy -o new.proxcode", "objects.npy holds Python objects, which are not loaded for safety"),
-    ("fit two.npz -o new.proxcode", "two.npz holds several arrays: name one of A (150, 64), B (150, 64) by its key"),
-    ("fit two.npz --key C -o new.proxcode", "two.npz has no array 'C': it has A (150, 64), B (150, 64)"),
-    ("fit X.npy --key A -o new.proxcode", "X.npy takes no key, got 'A'"),
-    ("fit X.npy --columns 64 -o new.proxcode", "X.npy has no column '64': it has 0 to 63"),
-    # What near means
+    ("fit two.npz -o new.proxcode", "two.npz holds several arrays: choose one of A (150, 64), B (150, 64) by its key"),
+    ("fit two.npz --key C -o new.proxcode", "two.npz has no array 'C': expected one of A (150, 64), B (150, 64)"),
+    ("fit X.npy --key A -o new.proxcode", "key='A': X.npy has no keys"),
+    ("fit X.npy --columns 64 -o new.proxcode", "X.npy has no column '64': expected one of 0 to 63"),
+    # Near pairs
     ("fit X.npy --labels gone.npy -o new.proxcode", "there is no file gone.npy: check its name"),
-    ("fit X.npy --labels y5.npy -o new.proxcode", "150 vectors but 5 labels in y5.npy: give one each"),
-    ("fit X.npy --labels one_class.npy -o new.proxcode", "there is no far pair among the 150 points"),
-    ("fit words.csv --labels words.csv:c -o new.proxcode", "words.csv has no column 'c': it has a, b"),
-    ("fit X.npy --radius 0 -o new.proxcode", "there is no near pair among the 150 points"),
-    ("fit X.npy --radius 1e6 -o new.proxcode", "there is no far pair among the 150 points"),
+    ("fit X.npy --labels y5.npy -o new.proxcode", "y5.npy holds 5 labels for 150 samples: expected one each"),
+    (
+        "fit X.npy --labels one_class.npy -o new.proxcode",
+        "there is no far pair among 150 of 150 samples, but a code needs near and far pairs",
+    ),
+    ("fit words.csv --labels words.csv:c -o new.proxcode", "words.csv has no column 'c': expected one of a, b"),
+    (
+        "fit X.npy --radius 0 -o new.proxcode",
+        "there is no near pair among 150 of 150 samples, but a code needs near and far pairs",
+    ),
+    (
+        "fit X.npy --radius 1e6 -o new.proxcode",
+        "there is no far pair among 150 of 150 samples, but a code needs near and far pairs",
+    ),
     ("fit X.npy --radius -1 -o new.proxcode", "'--radius': -1.0 is not in the range x>=0"),
-    ("fit X.npy --radius nan -o new.proxcode", "radius=nan: give a distance of at least 0"),
+    ("fit X.npy --radius nan -o new.proxcode", "radius=nan: expected a number of at least 0"),
     ("fit X.npy --neighbors 0 -o new.proxcode", "'--neighbors': 0.0 is not in the range x>0"),
-    ("fit X.npy --neighbors 150 -o new.proxcode", "mean_neighbors=150.0: give a number above 0, up to 149"),
+    ("fit X.npy --neighbors 150 -o new.proxcode", "mean_neighbors=150.0: expected at most 149 for 150 samples"),
     ("fit X.npy --metric crow -o new.proxcode", "'--metric': 'crow' is not one of 'euclidean', 'cosine'"),
-    (f"{FIT} --metric cosine", "--labels and --pairs need none: leave it out"),
-    (f"{FIT} --others far", "--others says what the pairs not in --pairs are: give --pairs too"),
-    (f"{FIT} --pairs maybe.csv", "--labels and --pairs each say what near means: give one of them"),
-    (f"{FIT} --radius 3", "--labels and --radius each say what near means: give one of them"),
-    ("fit X.npy --radius 3 --neighbors 9 -o new.proxcode", "--radius and --neighbors each say what near means"),
-    ("fit X.npy --pairs maybe.csv -o new.proxcode", "maybe.csv: line 3 has the sign 'maybe': write +1 or near"),
-    ("fit X.npy --pairs outside.csv -o new.proxcode", "pairs name points by row number, 0 to 149 here; got 0 to 150"),
-    ("fit X.npy --pairs torn.csv -o new.proxcode", "pair (0, 1) is given as near and as far: keep one"),
-    ("fit X.npy --pairs near_only.csv -o new.proxcode", "there is no far pair among the 4 points"),
+    (f"{FIT} --metric cosine", "--metric applies to distances, which --labels and --pairs do not use: omit it"),
+    (f"{FIT} --others far", "--others applies to the pairs that --pairs does not list: pass --pairs too"),
+    (f"{FIT} --pairs maybe.csv", "--labels and --pairs each define near pairs: pass only one of them"),
+    (f"{FIT} --radius 3", "--labels and --radius each define near pairs: pass only one of them"),
+    ("fit X.npy --radius 3 --neighbors 9 -o new.proxcode", "--radius and --neighbors each define near pairs"),
+    (
+        "fit X.npy --pairs maybe.csv -o new.proxcode",
+        "maybe.csv: line 3 has the sign 'maybe': expected +1 or near, -1 or far",
+    ),
+    (
+        "fit X.npy --pairs outside.csv -o new.proxcode",
+        "pairs has row numbers from 0 to 150: expected integers from 0 to 149",
+    ),
+    (
+        "fit X.npy --pairs torn.csv -o new.proxcode",
+        "pair (0, 1) is listed both as near and as far: keep one of the two",
+    ),
+    (
+        "fit X.npy --pairs near_only.csv -o new.proxcode",
+        "there is no far pair among 4 of 4 samples, but a code needs near and far pairs",
+    ),
     # The rest of a fit
     (f"{FIT} --bits 0", "'--bits': 0 is not in the range 1<=x<=1024"),
     (f"{FIT} --bits 5000", "'--bits': 5000 is not in the range 1<=x<=1024"),
     (f"{FIT} --bits many", "'--bits': 'many' is not a valid integer range"),
     (f"{FIT} --hash forest", "'--hash': 'forest' is not one of 'kernel', 'linear', 'svm'"),
-    (f"{FIT} --hash svm --coupling 3", "coupling=3 needs KernelHash or LinearHash"),
-    (f"{FIT} --coupling -1", "'--coupling': -1 is not in the range x>=0"),
+    (f"{FIT} --hash svm --refine-steps 3", "--refine-steps applies to --hash kernel and --hash linear: omit it"),
+    (f"{FIT} --refine-steps -1", "'--refine-steps': -1 is not in the range x>=0"),
     (f"{FIT} --seed -1", "'--seed': -1 is not in the range 0<=x<=4294967295"),
-    ("fit X.npy -o m.proxcode", "m.proxcode is there already: give another name, or --force to replace it"),
+    ("fit X.npy -o m.proxcode", "m.proxcode already exists; choose another name or pass --force"),
     ("fit X.npy -o sub --force", "sub is a folder: name a file in it"),
     ("fit X.npy -o gone/new.proxcode", "there is no folder gone to write new.proxcode to: make it first"),
     ("fit X.npy", "Missing option '-o' / '--output'"),
@@ -146,87 +167,125 @@ CASES = [
     ("encode short.proxcode X.npy -o new.npy", "short.proxcode is cut short or no file of proxcode's"),
     ("encode tampered.proxcode X.npy -o new.npy", "tampered.proxcode was changed after it was written"),
     ("encode my.index X.npy -o new.npy", "my.index holds a proxcode index, not a model: name another file"),
-    ("encode m.proxcode narrow.npy -o new.npy", "narrow.npy has vectors of 3 numbers but the model learned from 64"),
-    ("encode m.proxcode nan.npy -o new.npy", "nan.npy has nan in row 7, column 3: drop such rows or fill them in"),
-    ("encode m.proxcode X.npy -o new.npy --bits 13", "--bits 13: the model has 12 bits, give 1 to 12"),
+    (
+        "encode m.proxcode narrow.npy -o new.npy",
+        "narrow.npy has 3 features, but the model was fitted to 64: choose columns, or another file",
+    ),
+    (
+        "encode m.proxcode nan.npy -o new.npy",
+        "nan.npy contains nan in row 7, column 3: drop these rows or impute their values",
+    ),
+    ("encode m.proxcode X.npy -o new.npy --bits 13", "--bits 13: expected 1 to 12, the code length of the model"),
     ("encode m.proxcode X.npy -o new.npy --bits 0", "'--bits': 0 is not in the range"),
-    ("encode m.proxcode X.npy -o new.csv", "codes are written as .npy, not as new.csv: name such a file"),
-    ("encode m.proxcode X.npy -o codes.npy", "codes.npy is there already: give another name, or --force"),
+    ("encode m.proxcode X.npy -o new.csv", "new.csv: codes are written as .npy; choose a name with this suffix"),
+    ("encode m.proxcode X.npy -o codes.npy", "codes.npy already exists; choose another name or pass --force"),
     # Searches
     ("search gone.npy codes.npy", "there is no file gone.npy"),
     ("search sub codes.npy", "sub is a folder: name a file in it"),
     ("search m.proxcode codes.npy", "m.proxcode holds a proxcode model, not an index: name another file"),
     (
         "search X.npy codes.npy",
-        "X.npy holds float64 numbers, not packed codes of uint8: make them with proxcode encode",
+        "X.npy holds float64 numbers, not packed codes of uint8: run proxcode encode first",
     ),
     ("search codes.npy X.npy", "X.npy holds float64 numbers, not packed codes of uint8"),
-    ("search codes.npy long_codes.npy", "codes have 3 bytes but those of 16 bits have 2: encode with as many bits"),
-    ("search long_codes.npy X.npy --model m.proxcode", "long_codes.npy has codes of 3 bytes, not of 12 bits"),
-    ("search longer.index X.npy --model m.proxcode", "longer.index has codes of 24 bits, the model 12"),
-    ("search my.index codes.npy --bits 9", "--bits 9: my.index is an index of 12 bits, leave --bits out"),
-    ("search my.index codes.npy --ids y.npy", "my.index is an index and has ids of its own: leave --ids out"),
-    (f"{SEARCH} --bits 13", "--bits 13: the model has 12 bits, give 1 to 12"),
-    (f"{SEARCH} --bits 9", "codes have ones beyond their 9 bits"),
+    (
+        "search codes.npy long_codes.npy",
+        "codes has 3 bytes per row: expected 2 bytes for 16 bits; encode with n_bits=16",
+    ),
+    (
+        "search long_codes.npy X.npy --model m.proxcode",
+        "long_codes.npy has codes of 3 bytes, not of 12 bits: pass --bits as in encode",
+    ),
+    (
+        "search longer.index X.npy --model m.proxcode",
+        "longer.index has codes of 24 bits, the model of 12: pass its own model",
+    ),
+    ("search my.index codes.npy --bits 9", "--bits 9: my.index is an index of 12 bits; omit --bits"),
+    ("search my.index codes.npy --ids y.npy", "my.index is an index with its own ids: omit --ids"),
+    (f"{SEARCH} --bits 13", "--bits 13: expected 1 to 12, the code length of the model"),
+    (f"{SEARCH} --bits 9", "codes has nonzero bits after the first 9: expected zeros"),
     (f"{SEARCH} -k 0", "'-k': 0 is not in the range x>=1"),
     (f"{SEARCH} --radius -1", "'--radius': -1 is not in the range x>=0"),
-    (f"{SEARCH} --near --radius 2", "--near and --radius each say how far to look: give one of them"),
-    (f"{SEARCH} --near --asymmetric", "order the -k nearest: leave --near and --radius out"),
-    (f"{SEARCH} --vectors X.npy --asymmetric", "--asymmetric and --vectors are two orders: give one of them"),
-    ("search codes.npy codes.npy --near", "--near asks for the radius that a model learned: give --model too"),
-    ("search codes.npy codes.npy --asymmetric", "need the queries as vectors: give them, and --model"),
-    ("search codes.npy codes.npy --vectors X.npy", "need the queries as vectors: give them, and --model"),
-    (f"{SEARCH} --vectors single.npy", "there are 150 codes but 1 vectors in single.npy: give one each"),
-    (f"{SEARCH} --vectors narrow.npy", "narrow.npy has vectors of 3 numbers but the model learned from 64"),
+    (f"{SEARCH} --near --radius 2", "--near and --radius each define a radius: pass only one of them"),
+    (f"{SEARCH} --near --asymmetric", "--asymmetric and --vectors re-rank the -k nearest: omit --near and --radius"),
+    (
+        f"{SEARCH} --vectors X.npy --asymmetric",
+        "--asymmetric and --vectors each define a ranking: pass only one of them",
+    ),
+    ("search codes.npy codes.npy --near", "--near uses the radius that a model learned: pass --model too"),
+    (
+        "search codes.npy codes.npy --asymmetric",
+        "--asymmetric and --vectors need queries as vectors: pass these and --model",
+    ),
+    (
+        "search codes.npy codes.npy --vectors X.npy",
+        "--asymmetric and --vectors need queries as vectors: pass these and --model",
+    ),
+    (f"{SEARCH} --vectors single.npy", "single.npy holds 1 vectors for 150 codes: expected one each"),
+    (
+        f"{SEARCH} --vectors narrow.npy",
+        "narrow.npy has 3 features, but the model was fitted to 64: choose columns, or another file",
+    ),
     (f"{SEARCH} --asymmetric --oversample 0.5", "'--oversample': 0.5 is not in the range x>=1"),
-    (f"{SEARCH} --asymmetric --oversample inf", "oversample=inf: give a number of at least 1"),
-    (f"{SEARCH} --ids twice.npy", "id 4 is given twice: each id stands for one code"),
-    (f"{SEARCH} --ids y5.npy", "there are 150 codes but 5 ids: give one id per code"),
-    (f"{SEARCH} --ids names.txt", "ids must be whole numbers, one per code"),
+    (f"{SEARCH} --asymmetric --oversample inf", "oversample=inf: expected a finite number of at least 1"),
+    (f"{SEARCH} --ids twice.npy", "ids contains 4 more than once: expected distinct ids"),
+    (f"{SEARCH} --ids y5.npy", "ids has 5 entries for 150 codes: expected one id per code"),
+    (f"{SEARCH} --ids names.txt", "ids has dtype <U8 and shape (150,): expected a vector of integers"),
     (f"{SEARCH} --threads 0", "'--threads': 0 is not in the range x>=1"),
-    (f"{SEARCH} -o found.docx", "found.docx has the suffix '.docx': use one of .csv, .tsv, .npz, .parquet"),
+    (
+        f"{SEARCH} -o found.docx",
+        "found.docx has the unknown suffix '.docx': expected one of .csv, .tsv, .npz, .parquet",
+    ),
     (f"{SEARCH} -o gone/found.csv", "there is no folder gone to write found.csv to"),
     # Evaluations
-    (EVALUATE, "the model learned by SameLabel, which tells nothing of new vectors: give their --labels"),
-    (f"{EVALUATE} --labels y5.npy", "150 vectors but 5 labels in y5.npy"),
-    (f"{EVALUATE} --labels one_class.npy", "there is no far pair among the 150 points"),
-    (f"{EVALUATE} --labels y.npy --peers Magic", "there is no peer 'Magic': use some of LSH, ITQ"),
-    (f"{EVALUATE} --labels y.npy --train narrow.npy", "narrow.npy has vectors of 3 numbers"),
-    (f"{EVALUATE}x --labels y.npy", "new.pngx has no suffix of a figure: end it in .png, .pdf, .svg"),
-    ("evaluate m.proxcode X.npy --labels y.npy --figure image.gif", "image.gif is there already: give another name"),
-    ("evaluate m.proxcode narrow.npy --labels y.npy --figure new.png", "narrow.npy has vectors of 3 numbers"),
+    (EVALUATE, "the near pairs of new samples do not follow from the model's SameLabel: pass their --labels"),
+    (f"{EVALUATE} --labels y5.npy", "y5.npy holds 5 labels for 150 samples"),
+    (f"{EVALUATE} --labels one_class.npy", "there is no far pair among the 150 samples of X: pass more samples"),
+    (f"{EVALUATE} --labels y.npy --peers Magic", "peers='Magic': expected names from LSH, ITQ"),
+    (f"{EVALUATE} --labels y.npy --train narrow.npy", "narrow.npy has 3 features, but the model was fitted to 64"),
+    (f"{EVALUATE}x --labels y.npy", "new.pngx: expected a figure with the suffix .png, .pdf, .svg"),
+    (
+        "evaluate m.proxcode X.npy --labels y.npy --figure image.gif",
+        "image.gif already exists; choose another name or pass --force",
+    ),
+    (
+        "evaluate m.proxcode narrow.npy --labels y.npy --figure new.png",
+        "narrow.npy has 3 features, but the model was fitted to 64",
+    ),
     # Cuts
     ("cut gone.csv", "there is no file gone.csv"),
-    ("cut unequal.csv", "edge (a, b) has the weight 1, but 2 the other way: give it once, or twice the same"),
-    ("cut crooked.npy", "edge (0, 1) has the weight 1, but 2 the other way"),
-    ("cut nan_weight.csv", "edge (a, b) has the weight nan: leave unknown edges out"),
+    ("cut unequal.csv", "edge (a, b) has weight 1, but 2 in the opposite direction: pass directed="),
+    ("cut crooked.npy", "edge (0, 1) has weight 1, but 2 in the opposite direction: pass directed="),
+    ("cut nan_weight.csv", "edge (a, b) has weight nan: expected a finite number; leave unknown edges out"),
     ("cut empty.csv", "empty.csv is empty: write it again"),
-    ("cut loops.csv", "loops.csv has no edge between two different points: list at least one"),
-    ("cut X.npy", "X.npy has shape (150, 64): the weights of n points are an n x n matrix"),
-    ("cut unequal.csv -o sides.png", "sides.png has the suffix '.png': use one of .csv"),
+    ("cut loops.csv", "loops.csv: no edge between two different nodes: expected at least one"),
+    ("cut X.npy", "X.npy has shape (150, 64): expected an n x n matrix of the weights of n nodes"),
+    ("cut unequal.csv -o partition.png", "partition.png has the unknown suffix '.png': expected one of .csv"),
     ("cut unequal.csv --starts 0", "'--starts': 0 is not in the range x>=1"),
+    ("cut unequal.csv --directed max", "'--directed': 'max' is not one of 'sum', 'mean', 'sign'"),
+    ("cut unequal.csv --max-cut --frustration", "--max-cut and --frustration each define an objective: pass only one"),
     # The others
     ("info gone", "there is no file gone: check its name and folder"),
     ("info sub", "sub is a folder: name a file in it"),
     ("info words.csv:b", "there is no file words.csv:b"),
     ("info names.txt", "names.txt is cut short or no file of proxcode's"),
-    ("reproduce perpetuum", "there is no experiment 'perpetuum': choose from "),
-    ("reproduce initial-guess --quick --output words.csv", "words.csv is a file: name a folder to write to"),
-    ("demo --output words.csv", "words.csv is a file: name a folder to write to"),
+    ("reproduce perpetuum", "unknown experiment 'perpetuum': expected one of table1"),
+    ("reproduce initial-guess --quick --output words.csv", "words.csv is a file: expected the path of a folder"),
+    ("demo --output words.csv", "words.csv is a file: expected the path of a folder"),
     ("fly", "No such command 'fly'"),
     (f"{FIT} --wings", "No such option '--wings'"),
 ]
 
 
 @pytest.mark.parametrize(("command", "said"), CASES, ids=[command for command, _ in CASES])
-def test_what_is_wrong_is_said_in_one_sentence(command, said, folder, monkeypatch):
+def test_an_error_is_one_sentence(command, said, folder, monkeypatch):
     monkeypatch.chdir(folder)
     before = sorted(folder.iterdir())
     assert said in refuse(*command.split())
     assert sorted(folder.iterdir()) == before
 
 
-def test_there_are_enough_of_them():
+def test_the_cases_are_many_and_different():
     assert len({command for command, _ in CASES}) == len(CASES) >= 40
 
 
@@ -235,7 +294,7 @@ def test_a_row_of_a_later_block_is_named_by_its_place_in_the_file(folder, tmp_pa
     X[17_345, 5] = np.inf
     np.save(tmp_path / "X.npy", X)
     sentence = refuse("encode", folder / "m.proxcode", tmp_path / "X.npy", "-o", tmp_path / "codes.npy")
-    assert "X.npy has inf in row 17345, column 5: drop such rows" in sentence
+    assert "X.npy contains inf in row 17345, column 5: drop these rows" in sentence
     assert [path.name for path in tmp_path.iterdir()] == ["X.npy"]
 
 
@@ -244,23 +303,24 @@ def fit_arguments(folder, output):
 
 
 def test_a_damaged_checkpoint_is_named(folder, tmp_path):
-    kept = tmp_path / "m.proxcode.storage.checkpoint"
+    kept = tmp_path / "m.proxcode.checkpoint"
     kept.write_bytes((folder / "tampered.proxcode").read_bytes()[:500])
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
-    assert sentence.startswith(f"{kept} is cut short or no file of proxcode's")
+    assert sentence.startswith(f"the checkpoint cannot be resumed ({kept} is cut short or no file of proxcode's")
+    assert sentence.endswith(f"delete {kept} to start again.")
     assert list(tmp_path.iterdir()) == [kept]
 
 
 def test_the_checkpoint_of_another_fit_is_named(folder, train, tmp_path):
-    kept = tmp_path / "m.proxcode.storage.checkpoint"
+    kept = tmp_path / "m.proxcode.checkpoint"
     ProximityPreservingCode(4, random_state=1).fit(train[0][:150], train[1][:150], checkpoint=kept)
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
-    assert "is that of another fit, with other" in sentence
-    assert "random_state: give the same, or delete it to begin anew." in sentence
+    assert sentence.startswith(f"checkpoint {kept} belongs to a fit with a different hash_function, random_state")
+    assert sentence.endswith("pass the same, or delete it to start again.")
     assert list(tmp_path.iterdir()) == [kept]
 
 
-@pytest.mark.parametrize("name", ["m.proxcode", "m.proxcode.storage.checkpoint"])
+@pytest.mark.parametrize("name", ["m.proxcode", "m.proxcode.checkpoint"])
 def test_a_file_that_another_process_writes_is_named(name, folder, tmp_path):
     with atomic_write(tmp_path / name) as partial:
         sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
@@ -282,27 +342,30 @@ def test_codes_that_another_process_writes_are_named(folder, tmp_path):
 def test_a_folder_that_cannot_be_written_to_is_named_before_any_work(folder, tmp_path, monkeypatch):
     monkeypatch.setattr("os.access", lambda path, mode: Path(path) != tmp_path)
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
-    assert sentence == f"the folder {tmp_path} cannot be written to: choose another, or change its permissions."
+    assert sentence == f"the folder {tmp_path} is not writable: choose another, or change its permissions."
 
 
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (PermissionError(13, "Permission denied", "/x/m"), "/x/m: Permission denied: choose another place, or change"),
+        (
+            PermissionError(13, "Permission denied", "/x/m"),
+            "/x/m: Permission denied: choose another location, or change its permissions",
+        ),
         (
             OSError(28, "No space left on device"),
-            "No space left on device: free some space, then give the same command",
+            "No space left on device: free some space, then run the same command again",
         ),
-        (MemoryError("Unable to allocate 9 TiB"), "not enough memory (Unable to allocate 9 TiB): take fewer vectors"),
-        (MemoryError(), "there is not enough memory: take fewer vectors"),
+        (MemoryError("Unable to allocate 9 TiB"), "not enough memory (Unable to allocate 9 TiB): use fewer samples"),
+        (MemoryError(), "not enough memory: use fewer samples"),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )
-def test_what_the_system_refuses_is_said_with_a_remedy(error, said, folder, tmp_path, monkeypatch):
+def test_an_error_of_the_system_comes_with_a_remedy(error, said, folder, tmp_path, monkeypatch):
     def fail(*arguments, **options):
         raise error
 
-    monkeypatch.setattr("proxcode.storage.container.os.open", fail)
+    monkeypatch.setattr("proxcode.storage.atomic.os.open", fail)
     assert said in refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
 
 
@@ -315,9 +378,9 @@ def test_what_the_system_refuses_is_said_with_a_remedy(error, said, folder, tmp_
         (
             "pyarrow",
             "info t.parquet",
-            "t.parquet is read with pyarrow, which is missing: pip install 'proxcode[tables]'",
+            "t.parquet requires pyarrow, which is not installed: pip install 'proxcode[tables]'",
         ),
-        ("h5py", "info t.h5", "t.h5 is read with h5py, which is missing: pip install 'proxcode[tables]'"),
+        ("h5py", "info t.h5", "t.h5 requires h5py, which is not installed: pip install 'proxcode[tables]'"),
     ],
     ids=lambda value: value.split()[0],
 )
@@ -333,7 +396,7 @@ def test_a_missing_package_is_named_with_how_to_get_it(package, command, said, f
     assert said in refuse(*command.split())
 
 
-def test_debug_shows_the_traceback_wherever_it_stands(folder):
+def test_debug_shows_the_traceback_at_any_position(folder):
     for command in (("--debug", "info", folder / "sub"), ("info", folder / "sub", "--debug")):
         result = CliRunner().invoke(main, [str(word) for word in command])
         assert result.exit_code == 1
@@ -341,11 +404,11 @@ def test_debug_shows_the_traceback_wherever_it_stands(folder):
         assert result.exc_info[2] is not None
 
 
-def test_what_nobody_thought_of_is_one_sentence_too(folder, monkeypatch):
-    monkeypatch.setattr("proxcode.cli.jobs.describe", lambda path: 1 // 0)
+def test_an_unexpected_error_is_one_sentence_too(folder, monkeypatch):
+    monkeypatch.setattr("proxcode.cli.info.describe", lambda path: 1 // 0)
     result = CliRunner().invoke(main, ["info", str(folder / "m.proxcode")])
     assert result.stderr == (
-        "Error: unexpected ZeroDivisionError: integer division or modulo by zero (--debug shows where).\n"
+        "Error: unexpected ZeroDivisionError: integer division or modulo by zero (--debug shows the traceback).\n"
     )
 
 
@@ -353,5 +416,5 @@ def test_what_nobody_thought_of_is_one_sentence_too(folder, monkeypatch):
 def test_a_link_is_replaced_by_force_only(folder, tmp_path):
     (tmp_path / "codes.npy").symlink_to(folder / "X.npy")
     command = ("encode", folder / "m.proxcode", folder / "X.npy", "-o", tmp_path / "codes.npy")
-    assert "is there already" in refuse(*command)
+    assert "already exists; choose another name or pass --force" in refuse(*command)
     assert np.load(folder / "X.npy").shape == (150, 64)

@@ -1,4 +1,4 @@
-"""A process that is killed or interrupted leaves no half file, and the same command ends with the same bytes."""
+"""A killed or interrupted process leaves no partial output, and the same command ends with the same bytes."""
 
 import contextlib
 import filecmp
@@ -17,14 +17,23 @@ from click.testing import CliRunner
 
 from proxcode import HammingIndex, ProximityPreservingCode
 from proxcode.cli import main
-from proxcode.cli.encoding import BLOCK, HEADER
-from proxcode.storage.container import read_file
+from proxcode.cli.encode import BLOCK, HEADER
+from proxcode.storage.container import kind_of, read_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 
 COMMAND = Path(sys.executable).parent / "proxcode"
 N_ROWS, N_CODES = 400_000, 12_000_000
 KILLS = {"fit": 7, "encode": 7, "save": 6}
+# A checkpoint after every bit, where a fit of this length would write none.
+FIT = """
+import sys
+import proxcode.code
+from proxcode.cli import main
+
+proxcode.code.CHECKPOINT_SECONDS = proxcode.code.CHECKPOINT_MULTIPLE = 0
+main(sys.argv[1:], prog_name="proxcode")
+"""
 SAVE = f"""
 import sys
 import numpy as np
@@ -36,12 +45,12 @@ HammingIndex(64).add(codes).save(sys.argv[1])
 
 
 class Job(NamedTuple):
-    """A command that writes one file, how this process does the same, and an uninterrupted run of it."""
+    """A command that writes one file, a function that does the same here, and the output of an uninterrupted run."""
 
     command: Callable[[Path], list]
     again: Callable[[Path], object]
     whole: Path
-    seconds: float  # of work, after the imports
+    seconds: float  # duration of the work, without imports
 
 
 def start(command):
@@ -53,7 +62,7 @@ def left_over(output):
 
 
 def wait_until(is_so, process):
-    """Wait for something that a process does; the process may end before it is seen."""
+    """Wait until a condition holds or the process ends."""
     deadline = time.monotonic() + 120
     while process.poll() is None and not is_so():
         assert time.monotonic() < deadline
@@ -61,11 +70,11 @@ def wait_until(is_so, process):
 
 
 def wait_for_share(share, job, output, process):
-    """Wait for a share of the work, by time or by what is written: a run may be faster than the first was."""
+    """Wait for a share of the work, by time or by bytes written, since a run may be faster than the first."""
     deadline, size = time.monotonic() + share * job.seconds, share * job.whole.stat().st_size
 
     def is_reached():
-        with contextlib.suppress(FileNotFoundError):  # renamed since it was listed
+        with contextlib.suppress(FileNotFoundError):  # renamed after it was listed
             return time.monotonic() >= deadline or any(path.stat().st_size >= size for path in left_over(output))
         return True
 
@@ -73,7 +82,7 @@ def wait_for_share(share, job, output, process):
 
 
 def run_whole(folder, name, command, again):
-    """Run a command without interruption, and note how long it works."""
+    """Run a command without interruption and measure how long it works."""
     whole = folder / name
     folder.mkdir()
     process = start(command(whole))
@@ -88,7 +97,7 @@ def run_whole(folder, name, command, again):
 
 
 def call(arguments):
-    """Run the command in this process, which spares the imports."""
+    """Run the command in this process, without the cost of imports."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
     return result.stdout
@@ -97,8 +106,8 @@ def call(arguments):
 @pytest.fixture(scope="module")
 def fit(tmp_path_factory, digits):
     data = tmp_path_factory.mktemp("fit")
-    np.save(data / "X.npy", digits[0][:200])
-    np.save(data / "y.npy", digits[1][:200])
+    np.save(data / "X.npy", digits[0][:400])
+    np.save(data / "y.npy", digits[1][:400])
 
     def arguments(output):
         return [
@@ -107,7 +116,7 @@ def fit(tmp_path_factory, digits):
             "--labels",
             data / "y.npy",
             "--bits",
-            24,
+            96,
             "--checkpoint",
             "--force",
             "-o",
@@ -115,7 +124,7 @@ def fit(tmp_path_factory, digits):
         ]
 
     def command(output):
-        return [COMMAND, *arguments(output)]
+        return [sys.executable, "-c", FIT, *arguments(output)]
 
     return run_whole(data / "whole", "m.proxcode", command, lambda output: call(arguments(output)))
 
@@ -150,7 +159,7 @@ def save(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KILLS)
-def test_a_killed_process_leaves_no_half_file_and_the_same_command_ends_alike(kind, request, tmp_path):
+def test_a_killed_process_leaves_no_partial_output_and_the_same_command_ends_alike(kind, request, tmp_path):
     job = request.getfixturevalue(kind)
     rng = np.random.default_rng(len(kind))
     n_in_the_midst = 0
@@ -186,10 +195,10 @@ def assert_whole_or_untouched(output, whole, old):
 
 
 def assert_sound(left, whole):
-    """Check what a killed process left to go on from."""
+    """Check the files that a killed process left to resume from."""
     for path in left:
         if path.suffix == ".checkpoint":
-            assert read_file(path, "checkpoint").content["history"]  # its digest is right
+            assert read_file(path, kind_of(path)).content["history"]  # raises unless the digest is right
         elif path.name.startswith(".codes.npy"):
             done, expected = path.read_bytes()[HEADER:], whole.read_bytes()[HEADER:]
             assert expected.startswith(done)
@@ -200,14 +209,14 @@ def test_there_are_twenty_kills():
 
 
 @pytest.mark.parametrize("kind", ["fit", "encode"])
-def test_an_interrupt_ends_with_one_sentence_and_the_same_command_goes_on(kind, request, tmp_path):
+def test_an_interrupt_ends_with_one_sentence_and_the_same_command_resumes(kind, request, tmp_path):
     job = request.getfixturevalue(kind)
     output = tmp_path / job.whole.name
     process = start(job.command(output))
     wait_until(lambda: has_finished_some(output), process)
     process.send_signal(signal.SIGINT)
     text, errors = process.communicate()
-    assert errors == "Interrupted: the same command goes on from what was finished.\n"
+    assert errors == "Interrupted: run the same command again to resume.\n"
     assert (process.returncode, text) == (130, "")
     assert not output.exists()
     assert has_finished_some(output)
@@ -218,17 +227,21 @@ def test_an_interrupt_ends_with_one_sentence_and_the_same_command_goes_on(kind, 
 
 
 def has_finished_some(output):
-    """Whether there is a bit, or a block of codes, to go on from."""
-    left = left_over(output)
-    return any(path.suffix == ".checkpoint" or path.stat().st_size >= HEADER + 2 * BLOCK for path in left)
+    """Return whether a bit or a block of codes is saved to resume from."""
+    # The temporary file of a checkpoint does not count: an interrupt removes it.
+    return any(
+        path.suffix == ".checkpoint"
+        or (path.name.startswith(".codes.npy") and path.stat().st_size >= HEADER + 2 * BLOCK)
+        for path in left_over(output)
+    )
 
 
-def test_an_interrupt_that_nothing_is_kept_of_says_so(fit, tmp_path, monkeypatch):
+def test_an_interrupt_without_saved_progress_is_reported(fit, tmp_path, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(ProximityPreservingCode, "fit", interrupt)
-    arguments = [str(word) for word in fit.command(tmp_path / "m.proxcode")[1:]]
+    arguments = [str(word) for word in fit.command(tmp_path / "m.proxcode")[3:]]
     result = CliRunner().invoke(main, [*arguments, "--no-checkpoint"])
     assert result.exit_code == 130
-    assert result.output == "Interrupted: the same command begins anew.\n"
+    assert result.output == "Interrupted: no progress was saved.\n"

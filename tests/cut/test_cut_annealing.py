@@ -13,7 +13,6 @@ from proxcode.cut import (
     BitUpdate,
     DenseGraph,
     RandomGuess,
-    Reduction,
     Restarts,
     SignedGraph,
     SparseGraph,
@@ -23,6 +22,7 @@ from proxcode.cut import (
     sparse_graph,
     spectral,
 )
+from proxcode.cut.annealing.reduction import Reduction
 from proxcode.cut.annealing.walks import DenseWalk, GraphWalk, SparseWalk, walk_on
 
 seeds = st.integers(0, 2**32 - 1)
@@ -90,7 +90,7 @@ def test_trees_and_rings_are_reduced_away(rng):
 @pytest.mark.parametrize("density", [0.05, 1.0])
 def test_annealing_beats_restarts(density, rng):
     W = random_weights(rng, 200, density)
-    annealed, restarted = signed_cut(W, random_state=0), signed_cut(W, n_starts=50, random_state=0)
+    annealed, restarted = (signed_cut(W, search=search, random_state=0) for search in (None, Restarts(n_starts=50)))
     assert annealed.value > restarted.value
     assert_no_flip_improves(annealed, W)
 
@@ -163,14 +163,14 @@ def test_history_rises_to_the_value(rng):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_sweeps_are_those_flip_by_flip(form, dtype, rng):
     graph = form(random_weights(rng, 60, 0.5).astype(dtype))
-    signs_of = [RandomGuess().guess(graph, np.random.default_rng(1)) for _ in "ab"]
-    fields = [graph.field(partition) for partition in signs_of]
+    partitions = [RandomGuess().guess(graph, np.random.default_rng(1)) for _ in "ab"]
+    fields = [graph.field(partition) for partition in partitions]
     flips = (
-        graph.sweep(signs_of[0], fields[0], np.zeros(60)),
-        SignedGraph.sweep(graph, signs_of[1], fields[1], np.zeros(60)),
+        graph.sweep(partitions[0], fields[0], np.zeros(60)),
+        SignedGraph.sweep(graph, partitions[1], fields[1], np.zeros(60)),
     )
     assert flips[0] == flips[1] > 0
-    np.testing.assert_array_equal(*signs_of)
+    np.testing.assert_array_equal(*partitions)
     np.testing.assert_array_equal(*fields)
 
 
@@ -185,9 +185,9 @@ def test_weights_are_added_up_once(form, rng):
 def test_frustrated_edges_are_looked_for_near_the_ceiling_alone(rng, monkeypatch):
     looked = []
     monkeypatch.setattr(DenseGraph, "is_satisfied", lambda *_: looked.append(1))
-    assert signed_cut(random_weights(rng, 30), n_starts=2, random_state=0).upper_bound < np.inf
+    assert signed_cut(random_weights(rng, 30), search=Restarts(n_starts=2), random_state=0).upper_bound < np.inf
     assert not looked
-    signed_cut(np.ones((5, 5)), n_starts=2, random_state=0)
+    signed_cut(np.ones((5, 5)), search=Restarts(n_starts=2), random_state=0)
     assert looked
 
 
@@ -200,7 +200,8 @@ def test_vector_update_finds_its_shift_once(rng, monkeypatch):
 
     monkeypatch.setattr(spectral, "smallest_eigenpairs", counted)
     graph = as_graph(random_weights(rng, 80))
-    cuts = [signed_cut(graph, update=VectorUpdate(), n_starts=5, random_state=0) for _ in "ab"]
+    search = Restarts(update=VectorUpdate(), n_starts=5)
+    cuts = [signed_cut(graph, search=search, random_state=0) for _ in "ab"]
     assert len(calls) == 1
     np.testing.assert_array_equal(cuts[0].partition, cuts[1].partition)
 

@@ -1,4 +1,4 @@
-"""Graphs as people have them: what is read how, what is refused and with which advice, and what is left as it was."""
+"""Graphs in the forms that users have them: how each is read, errors for invalid ones, inputs that are not changed."""
 
 from fractions import Fraction
 from types import SimpleNamespace
@@ -66,45 +66,64 @@ def test_rows_of_three_are_edges(form):
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        ([("a", "b", 1.0)], r"edge \('a', 'b'\).*number the points 0\.\.n-1, or use a networkx graph"),
-        ([(0, 1), (1,)], r"\(1,\) is no edge: give tuples"),
-        ([(0, 1, None)], r"edge \(0, 1\) has weight None"),
-        ([[0, 1], [1]], "different lengths"),
-        ({(0, 1): 1.0}, "dictionary.*list of tuples"),
-        ([(0, 1, 1.7e308), (0, 2, 1.7e308), (1, 2, -1.7e308)], "add up to.*divide W"),
-        ([(0, 1, 1.7e308), (0, 1, 1.7e308), (1, 2, -1.0)], "add up to.*divide W"),
-        (edge(weight=1.7e308), "add up to.*divide W"),
-        ([(0, 1, 5e-324)], "add up to.*less than.*divide W"),
+        ([("a", "b", 1.0)], r"edge \('a', 'b'\) has the node 'a': number the nodes 0\.\.n-1, or use a networkx graph"),
+        ([(0, 1), (1,)], r"W holds \(1,\): expected tuples \(i, j\)"),
+        ([(0, 1, None)], r"edge \(0, 1\) has weight None: expected a number"),
+        ([[0, 1], [1]], "different lengths: expected a square matrix"),
+        ([(0, 1, 1.7e308), (0, 2, 1.7e308), (1, 2, -1.7e308)], "add up to inf: expected.*divide"),
+        ([(0, 1, 1.7e308), (0, 1, 1.7e308), (1, 2, -1.0)], "add up to inf: expected.*divide"),
+        (edge(weight=1.7e308), "add up to inf: expected.*divide"),
+        ([(0, 1, 5e-324)], "add up to 9.88131e-324: expected 3.56012e-307 to.*divide"),
         (edge(weight=None), r"edge \('a', 'b'\) has weight None"),
         (edge(weight=1 + 0j), r"has weight \(1\+0j\)"),
         (edge(weight=np.complex64(1)), "has weight np.complex64"),
         (edge(weight=[1]), r"has weight \[1\]"),
         (edge(weight=10**400), "has weight 1000.*a float can hold"),
         (edge(weight=-3.0, sign=1), "weight -3 but a positive sign"),
-        (np.array([[0, 1e12, 0], [1e12, 0, 5], [0, 0, 0]]), r"differ by up to 5: use \(W \+ W\.T\) / 2"),
-        (sp.csr_array([[0, 1e12, 0], [1e12, 0, 5], [0, -5, 0]]), "differ by up to 10"),
-        ("ab", "W is 'ab': give a square matrix, a networkx graph or a list of tuples"),
-        (np.ma.masked_less(np.ones((2, 2)), 0), r"W is a masked array: give W\.filled\(0\)"),
-        (np.ma.masked_array([[0, 1, 1.0]], [[0, 0, 1]]), r"W is a masked array: give W\.filled\(0\)"),
-        (pd.DataFrame(np.eye(2), list("ab"), list("ba")), r"rows \['a', 'b'\] and columns \['b', 'a'\]: give both the"),
-        (pd.DataFrame(np.eye(2), columns=["a", "b"]), r"rows \[0, 1\].*same names in the same order, or W\.to_numpy"),
-        (pd.DataFrame(np.ones((2, 4))), r"square matrix.*got shape \(2, 4\)"),
-        (set(), r"got shape \(0,\)"),
-        (5, "W is 5: give a square matrix"),
-        ([(0, -1)], "names point -1: give points whole numbers from 0 on"),
-        ([(0, 2**63)], "names point 9223372036854775808, but there are 1 edges"),
-        ([(0, 10**400)], "larger than a float can hold: number points from 0 on"),
-        (np.diag([0, 0, np.nan]), r"nan at \(2, 2\): set unknown pairs to 0"),
-        (sp.csr_array([[0, np.inf], [np.inf, 0]]), r"inf at \(0, 1\): set unknown"),
-        (np.array([[0, 1, 1.0], [4, 2, -np.inf]]), r"-inf at \(4, 2\): set unknown"),
-        (edge(weight=np.nan), r"nan at \(a, b\): set unknown"),
+        (
+            np.array([[0, 1e12, 0], [1e12, 0, 5], [0, 0, 0]]),
+            r'edge \(1, 2\) has weight 5, but 0 in the opposite direction: pass directed="sum", "mean" or "sign"',
+        ),
+        (
+            sp.csr_array([[0, 1e12, 0], [1e12, 0, 5], [0, -5, 0]]),
+            r'edge \(1, 2\) has weight 5, but -5 in the opposite direction: pass directed="sum", "mean" or "sign"',
+        ),
+        (
+            pd.DataFrame(np.eye(2), list("ab"), list("ba")),
+            r"index \['a', 'b'\] but the columns \['b', 'a'\]: expected the same names in the same order",
+        ),
+        (pd.DataFrame(np.eye(2), columns=["a", "b"]), r"index \[0, 1\].*same names.*or pass W\.to_numpy\(\)"),
+        (pd.DataFrame(np.ones((2, 4))), r"shape \(2, 4\): expected a square matrix"),
+        (set(), r"shape \(0,\): expected a square matrix"),
+        ([(0, -1)], "has the node -1: expected nodes numbered by integers from 0 on"),
+        ([(0, 2**63)], "has the node 9223372036854775808, but there are only 1 edges"),
+        ([(0, 10**400)], "larger than a float can hold: number the nodes from 0 on"),
+        (np.diag([0, 0, np.nan]), r"edge \(2, 2\) has weight nan: expected a finite number; leave unknown edges out"),
+        (sp.csr_array([[0, np.inf], [np.inf, 0]]), r"edge \(0, 1\) has weight inf: expected a finite number"),
+        (np.array([[0, 1, 1.0], [4, 2, -np.inf]]), r"edge \(4, 2\) has weight -inf: expected a finite number"),
+        (edge(weight=np.nan), r"edge \(a, b\) has weight nan: expected a finite number"),
         (np.array([[0, 1, 1], [1, 2, 1], [0, 2, 1]]), "symmetric.*or give three edges as a list of tuples"),
-        (np.triu(np.ones((3, 3)), 1), r"use W \+ W\.T, for it holds one triangle"),
-        (sp.csr_array(np.tril(np.ones((3, 3)), -1)), r"use W \+ W\.T, for it holds one triangle"),
+        (np.triu(np.ones((3, 3)), 1), r"symmetric; edge \(0, 1\) has weight 1, but 0 in .*directed="),
+        (sp.csr_array(np.tril(np.ones((3, 3)), -1)), r"symmetric; edge \(0, 1\) has weight 0, but 1 in .*directed="),
     ],
 )
 def test_what_is_no_graph_is_refused(graph, message):
     with pytest.raises(ValueError, match=message):
+        as_graph(graph)
+
+
+@pytest.mark.parametrize(
+    ("graph", "message"),
+    [
+        ({(0, 1): 1.0}, "dictionary: expected.*list of tuples"),
+        ("ab", "W is 'ab': expected a square matrix, a networkx graph or a list of tuples"),
+        (5, "W is 5: expected a square matrix"),
+        (np.ma.masked_less(np.ones((2, 2)), 0), r"W is a masked array: pass W\.filled\(0\)"),
+        (np.ma.masked_array([[0, 1, 1.0]], [[0, 0, 1]]), r"W is a masked array: pass W\.filled\(0\)"),
+    ],
+)
+def test_graphs_of_a_wrong_type_are_refused(graph, message):
+    with pytest.raises(TypeError, match=message):
         as_graph(graph)
 
 
@@ -134,7 +153,7 @@ def test_sign_and_weight_of_networkx_edges():
     assert frustration(edge(weight=-3.0, sign=1), random_state=0).index == 0
 
 
-def test_points_keep_their_names():
+def test_nodes_keep_their_names():
     G = nx.relabel_nodes(nx.cycle_graph(5), dict(enumerate("abcde")))
     for found in (signed_cut(G, random_state=0), max_cut(G, random_state=0), frustration(G, random_state=0)):
         assert found.nodes == list("abcde")
@@ -204,27 +223,36 @@ def test_couplings_in_any_sparse_layout(layout, rng):
 @pytest.mark.parametrize(
     ("h", "J", "message"),
     [
-        ([1.0, 0, 3, 4], np.array([[0, 1.0], [1, 0]]), "one finite field for each of 2 spins"),
-        ([1.0, 0], np.array([[0, 1.0], [0, 0]]), r"use W \+ W\.T, for it holds one triangle"),
+        ([1.0, 0, 3, 4], np.array([[0, 1.0], [1, 0]]), r"h has shape \(4,\): expected one finite field for each of 2"),
+        ([1.0, 0], np.array([[0, 1.0], [0, 0]]), r"symmetric; edge \(0, 1\) has weight 1, but 0 in .*directed="),
         ([1.7e308, 1.7e308], np.array([[0, 1.0], [1, 0]]), "add up to.*divide"),
-        ({5: 1.0}, np.array([[0, 1.0], [1, 0]]), "a field for 5, which is none of 2 spins"),
+        ({5: 1.0}, np.array([[0, 1.0], [1, 0]]), "a field for 5: expected one of the 2 spins"),
         ({}, {}, "no spins"),
-        ([1j, 0], np.array([[0, 1.0], [1, 0]]), r"h must hold real numbers; got \[1j, 0\]"),
-        (["a", "b"], np.array([[0, 1.0], [1, 0]]), "h must hold real numbers"),
-        ({"a": "x"}, {("a", "b"): 1.0}, "h must hold real numbers"),
-        ({"a": np.nan}, {("a", "b"): 1.0}, "one finite field for each of 2 spins"),
-        ({}, {("a", "b"): "x"}, r"J has 'x' at \('a', 'b'\): give a finite number"),
-        ({"c": 1.0}, {("a", "b"): 1.0, ("b", "c"): np.nan}, r"J has nan at \('b', 'c'\): give a finite number"),
-        (np.ma.masked_less([1.0, -1.0], 0), np.eye(2), r"h is a masked array: give h\.filled\(0\)"),
-        (1.0, {(0, 1): 1.0}, "h is 1.0: give one field for each spin"),
-        ({}, {0: 1.0}, r"J has the key 0: give couplings as \{\(spin, spin\): coupling\}"),
+        ([1j, 0], np.array([[0, 1.0], [1, 0]]), r"h holds \[1j, 0\]: expected a real number"),
+        (["a", "b"], np.array([[0, 1.0], [1, 0]]), "h holds .*: expected a real number"),
+        ({"a": "x"}, {("a", "b"): 1.0}, "h holds .*: expected a real number"),
+        ({"a": np.nan}, {("a", "b"): 1.0}, "h holds .*: expected one finite field for each of 2 spins"),
+        ({}, {("a", "b"): "x"}, r"J has 'x' at \('a', 'b'\): expected a finite number"),
+        ({"c": 1.0}, {("a", "b"): 1.0, ("b", "c"): np.nan}, r"J has nan at \('b', 'c'\): expected a finite number"),
+        (1.0, {(0, 1): 1.0}, "h is 1.0: expected one field for each spin"),
+        ({}, {0: 1.0}, r"J has the key 0: expected \{\(spin, spin\): coupling\}"),
         ({}, {(0, 1, 2): 1.0}, r"J has the key \(0, 1, 2\)"),
-        ({10**9: 1.0}, {(0, 1): 1.0}, "a spin 1000000000, but 3 spins in all"),
+        ({10**9: 1.0}, {(0, 1): 1.0}, "the spin 1000000000, but only 3 spins"),
     ],
 )
 def test_what_is_no_ising_model_is_refused(h, J, message):
     with pytest.raises(ValueError, match=message):
         ising_ground_state(h, J)
+
+
+def test_masked_fields_are_refused():
+    with pytest.raises(TypeError, match=r"h is a masked array: pass h\.filled\(0\)"):
+        ising_ground_state(np.ma.masked_less([1.0, -1.0], 0), np.eye(2))
+
+
+def test_couplings_of_a_dictionary_are_summed_in_both_directions():
+    for J in ({(0, 1): 1.0, (1, 0): 1.0}, {("a", "b"): 3.0, ("b", "a"): -1.0}):
+        assert ising_ground_state({}, J, random_state=0).energy == -2.0
 
 
 def test_dense_couplings_stay_dense(rng):

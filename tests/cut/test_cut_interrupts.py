@@ -10,15 +10,9 @@ import numpy as np
 import pytest
 
 from helpers.cut_graphs import HiddenGraph, assert_no_flip_improves, random_weights
-from proxcode.cut import (
-    Annealing,
-    DenseGraph,
-    RandomGuess,
-    SparseGraph,
-    signed_cut,
-)
-from proxcode.cut import search as search_module
+from proxcode.cut import Annealing, DenseGraph, RandomGuess, Restarts, SparseGraph, signed_cut
 from proxcode.cut.annealing.walks import DenseWalk, SparseWalk, walk_on
+from proxcode.cut.warm_up import compile_search
 
 
 @pytest.mark.parametrize("density", [0.2, 1.0])
@@ -72,9 +66,9 @@ def test_ctrl_c_is_heard_soon(rng):
 
 def test_ctrl_c_while_kernels_are_loaded_is_heard(rng, monkeypatch):
     interrupted = replace(signed_cut(random_weights(rng, 30), random_state=0), status="interrupted")
-    search_module.warm_up.cache_clear()
+    compile_search.cache_clear()
     with monkeypatch.context() as patch:
-        patch.setattr(search_module.Annealing, "solve", lambda *_: interrupted)
+        patch.setattr(Annealing, "solve", lambda *_: interrupted)
         with pytest.raises(KeyboardInterrupt):
             signed_cut(random_weights(rng, 30), time_limit=0.1)
     assert signed_cut(random_weights(rng, 30), time_limit=0.1).status != "interrupted"
@@ -90,4 +84,5 @@ def test_interrupted_restarts_return_the_best_so_far(rng, monkeypatch):
         return np.where(draws.random(graph.n_nodes) < 0.5, 1, -1).astype(np.int8)
 
     monkeypatch.setattr(RandomGuess, "guess", interrupted)
-    assert signed_cut(random_weights(rng, 30), n_starts=100, random_state=0).status == "interrupted"
+    search = Restarts(n_starts=100)
+    assert signed_cut(random_weights(rng, 30), search=search, random_state=0).status == "interrupted"

@@ -1,4 +1,4 @@
-"""Short coolings and the graph of parts that they agree on."""
+"""Short coolings, and the graph of parts on which they agree."""
 
 import numpy as np
 import pytest
@@ -10,16 +10,16 @@ from proxcode.cut import (
     BitUpdate,
     RandomGuess,
     SparseGraph,
-    annealing,
     signed_cut,
     sparse_graph,
 )
+from proxcode.cut.annealing import runs
 from proxcode.cut.annealing.parts import graph_of_parts
 from proxcode.cut.annealing.walks import SparseWalk
 
 
 def class_graph(n, k, rng):
-    """k classes that attract within and repel each other as much in all; with the labels."""
+    """A graph of k classes, with as much attraction within as repulsion between them, and the labels."""
     labels, (first, second) = rng.integers(0, k, n), rng.integers(0, n, (2, 15 * n))
     is_edge = first != second
     first, second = first[is_edge], second[is_edge]
@@ -35,7 +35,7 @@ def test_classes_find_their_sides(rng):
 
 
 def lattice(size, hostile, rng):
-    """A torus of points with eight neighbours each, mostly friends."""
+    """A torus of nodes with eight neighbours each, mostly friends."""
     grid = np.arange(size * size).reshape(size, size)
     shifts = [(0, 1), (1, 0), (1, 1), (1, -1)]
     second = np.concatenate([np.roll(grid, shift, (0, 1)).ravel() for shift in shifts])
@@ -52,7 +52,7 @@ def test_mostly_friends_start_together(rng):
 
 
 def test_parts_undo_walls_between_domains(rng):
-    """The same lattice, but who is on which side is hidden: coolings end in domains."""
+    """The same lattice with random signs of its nodes: coolings end in domains."""
     graph = lattice(50, 0.15, rng)
     together = BitUpdate().improve(graph, np.ones(2500, np.int8), rng)
     flips = sp.diags_array(rng.choice([-1.0, 1.0], 2500))
@@ -73,7 +73,7 @@ def test_graph_of_parts_keeps_values(n_found, rng):
     for _ in range(10):
         c = rng.choice(np.array([-1, 1], np.int8), parts.n_nodes)
         assert graph.value(found[0] * c[part]) == pytest.approx(parts.value(c) + within)
-    for partition in found:  # each is there, up to the sides of parts that have no edge between them
+    for partition in found:
         turned = partition * found[0]
         assert all(len(set(turned[part == k])) == 1 for k in range(parts.n_nodes))
 
@@ -102,7 +102,7 @@ def test_interrupt_between_short_coolings_keeps_the_best_of_them(rng, monkeypatc
         reached.extend(whole.value(partition) for partition in found)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(annealing, "graph_of_parts", interrupted)
+    monkeypatch.setattr(runs, "graph_of_parts", interrupted)
     for seed in range(4):
         reached.clear()
         cut = signed_cut(graph, search=Annealing(n_sweeps=2000), random_state=seed)
@@ -129,7 +129,7 @@ def test_late_short_coolings_are_not_combined(rng, monkeypatch):
         anneal(walk, temperatures, offsets)
 
     monkeypatch.setattr(SparseWalk, "anneal", slow_at_last)
-    monkeypatch.setattr(annealing, "graph_of_parts", None)
+    monkeypatch.setattr(runs, "graph_of_parts", None)
     graph = lattice(30, 0.5, rng)
     cut = Annealing(clock=clock).solve(graph, np.random.default_rng(0), 100.0)
     assert cut.status == "time limit"
@@ -144,12 +144,12 @@ def test_a_run_never_goes_on_from_less_than_its_short_coolings(rng, monkeypatch)
         parts, part = graph_of_parts(whole, found)
         return parts.divided(-1.0), part
 
-    def cool(search, *arguments, cool=annealing._Search._cool):
+    def cool(search, *arguments, cool=runs.Runs._cool):
         if search.walk.n_nodes == graph.n_nodes and len(reached) > len(placed):
             placed.append(search.walk.value)
         cool(search, *arguments)
 
-    monkeypatch.setattr(annealing, "graph_of_parts", misled)
-    monkeypatch.setattr(annealing._Search, "_cool", cool)
+    monkeypatch.setattr(runs, "graph_of_parts", misled)
+    monkeypatch.setattr(runs.Runs, "_cool", cool)
     signed_cut(graph, search=Annealing(n_sweeps=2000), random_state=0)
     assert placed == reached

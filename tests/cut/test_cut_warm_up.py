@@ -1,4 +1,4 @@
-"""Kernels are compiled or loaded before a time limit runs."""
+"""Kernels are compiled or loaded before a time limit starts to run."""
 
 import numba
 import numpy as np
@@ -6,32 +6,23 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.cut_graphs import random_weights
-from proxcode.cut import (
-    AlonNaorGuess,
-    Annealing,
-    Restarts,
-    SemidefiniteBound,
-    SuitableBound,
-    annealing,
-    mixing,
-    reduction,
-    signed_cut,
-    walks,
-)
+from proxcode.cut import AlonNaorGuess, Annealing, Restarts, SemidefiniteBound, SuitableBound, mixing, signed_cut
 from proxcode.cut import graph as graph_module
-from proxcode.cut import search as search_module
+from proxcode.cut.annealing import reduction, walks
+from proxcode.cut.annealing import search as annealing_module
+from proxcode.cut.warm_up import compile_mixing, compile_search
 
 
 def test_compiling_does_not_count(rng, monkeypatch):
     warmed = []
-    monkeypatch.setattr("proxcode.cut.search.warm_up", lambda *key: warmed.append(key))
+    monkeypatch.setattr("proxcode.cut.warm_up.compile_search", lambda *key: warmed.append(key))
     signed_cut(random_weights(rng, 30).astype(np.float32), time_limit=0.01)
     signed_cut(random_weights(rng, 30))
     assert warmed == [(np.float32, True)]
 
 
 def note_kernels(monkeypatch):
-    """Return a set that each call of a kernel joins, by its name and the types it is compiled for."""
+    """Return a set to which each call of a kernel adds its name and the types of its arguments."""
     called = set()
 
     def noting(name, kernel):
@@ -41,7 +32,7 @@ def note_kernels(monkeypatch):
 
         return note
 
-    for module in (annealing, graph_module, mixing, reduction, walks):
+    for module in (annealing_module, graph_module, mixing, reduction, walks):
         for name, kernel in list(vars(module).items()):
             if isinstance(kernel, numba.core.registry.CPUDispatcher):
                 monkeypatch.setattr(module, name, noting(name, kernel))
@@ -74,8 +65,8 @@ def wide_indices(W):
 )
 def test_kernels_are_loaded_before_the_search(kind, initial, bound, density, form, rng, monkeypatch):
     W, called, loaded = form(random_weights(rng, 100, density)), note_kernels(monkeypatch), set()
-    for warm_up in (search_module.warm_up, search_module.warm_up_mixing):
-        warm_up.cache_clear()
+    for compile_kernels in (compile_search, compile_mixing):
+        compile_kernels.cache_clear()
 
     class Noted(kind):
         def solve(self, *arguments):
@@ -89,7 +80,7 @@ def test_kernels_are_loaded_before_the_search(kind, initial, bound, density, for
 
 def test_the_mixing_method_is_loaded_where_needed(rng, monkeypatch):
     called = note_kernels(monkeypatch)
-    search_module.warm_up.cache_clear()
+    compile_search.cache_clear()
     signed_cut(random_weights(rng, 30), time_limit=0.1, random_state=0)
     assert {name for name, *_ in called} >= {"anneal_dense", "descend_dense", "anneal_sparse"}
     assert "mix_sparse" not in {name for name, *_ in called}

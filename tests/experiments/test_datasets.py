@@ -31,13 +31,13 @@ def data(tmp_path, monkeypatch):
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A cache that is not there yet."""
+    """A cache folder that does not exist yet."""
     monkeypatch.setenv("PROXCODE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 class OpenML:
-    """Stands in for scikit-learn's fetch_openml: gives images, in the types that it gives, and counts the calls."""
+    """Replaces scikit-learn's fetch_openml: returns images in the same types, and records the calls."""
 
     def __init__(self, x, y):
         self.x, self.y, self.asked = x, y, []
@@ -53,7 +53,7 @@ class OpenML:
 
 @pytest.fixture
 def openml(monkeypatch):
-    """Let all of OpenML be forty images, 32 of them to train on; those of known digest have the one that is given."""
+    """Replace all datasets of OpenML by forty images, 32 of them for training; MNIST has the given digest."""
 
     def serve(x, y=None, digest=None):
         fetch = OpenML(x, np.arange(40) % 4 if y is None else y)
@@ -76,7 +76,7 @@ def images(rng):
     return rng.integers(0, 256, (40, 784), dtype=np.uint8)
 
 
-# What is there.
+# Contents of the datasets.
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -104,7 +104,7 @@ def test_the_known_digest_is_that_of_mnist(data_folder):
     assert datasets._digest(mnist["x"], mnist["y"]) == datasets._MNIST.digest
 
 
-def test_digits_and_uniform_points_need_no_folder(monkeypatch):
+def test_digits_and_uniform_samples_need_no_folder(monkeypatch):
     monkeypatch.setenv("PROXCODE_DATA", "/nowhere")
     digits, uniform = load("digits"), load("uniform-10d")
     assert (digits.X.shape, digits.X.dtype, digits.y.dtype) == ((1797, 64), np.float32, np.int64)
@@ -115,12 +115,12 @@ def test_digits_and_uniform_points_need_no_folder(monkeypatch):
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match="no dataset 'imagenet': choose one of digits, mnist, fashion-mnist"):
+    with pytest.raises(ValueError, match="name='imagenet': expected one of digits, mnist, fashion-mnist"):
         load("imagenet")
     assert set(DATASETS) == {"digits", "uniform-10d", "fashion-mnist", *SHAPES}
 
 
-# Sources, in order.
+# Order of the sources.
 
 
 def write(folder, value, file="nursery.npz", **more):
@@ -158,18 +158,21 @@ def test_places_of_the_cache(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["scene15-gist", "banking77", "notredame-sift", "nursery", "sift10k"])
-def test_says_where_a_file_belongs(name, monkeypatch, cache):
+def test_a_missing_file_is_named_with_its_folders(name, monkeypatch, cache):
     monkeypatch.delenv("PROXCODE_DATA", raising=False)
     with pytest.raises(FileNotFoundError) as caught:
         load(name)
     message = str(caught.value)
-    assert all(word in message for word in (name, "PROXCODE_DATA", datasets._FILES[name][0], str(cache), "downloaded"))
+    assert all(
+        word in message
+        for word in (name, "PROXCODE_DATA", datasets._FILES[name][0], str(cache), "cannot be downloaded")
+    )
 
 
-def test_a_data_folder_that_is_none(monkeypatch, cache, openml, images):
+def test_a_data_folder_that_does_not_exist(monkeypatch, cache, openml, images):
     fetch = openml(images)
     monkeypatch.setenv("PROXCODE_DATA", "/nowhere")
-    with pytest.raises(NotADirectoryError, match="PROXCODE_DATA is /nowhere, which is no folder"):
+    with pytest.raises(NotADirectoryError, match="PROXCODE_DATA=/nowhere: expected an existing folder"):
         load("mnist")
     assert fetch.asked == []
 
@@ -178,7 +181,7 @@ def test_a_broken_file(data, cache):
     write(data, 1)
     path = data / "nursery.npz"
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.raises(ValueError, match=r"nursery\.npz cannot be read .*: copy it again, or remove it"):
+    with pytest.raises(ValueError, match=r"nursery\.npz cannot be read .*: copy it again or delete it"):
         load("nursery")
 
 
@@ -212,7 +215,7 @@ def test_photographs_become_gist(data, cache, openml, rng):
     assert second.is_train.sum() == 32
     (cache / "cifar10_gist512.npz").unlink()
     load("cifar10-gist")
-    assert fetch.asked == [40927]  # the raw images were there
+    assert fetch.asked == [40927]  # the raw images were cached
 
 
 def test_no_split_where_the_order_is_another(data, cache, openml, images):
@@ -222,7 +225,7 @@ def test_no_split_where_the_order_is_another(data, cache, openml, images):
 
 def test_another_digest_is_refused(data, cache, openml, images):
     openml(images, digest=datasets._MNIST.digest)
-    with pytest.raises(ValueError, match=r"OpenML 554 \(mnist_784\) for mnist has the SHA-256 .*, not c2069063c"):
+    with pytest.raises(ValueError, match=r"OpenML 554 \(mnist_784\) for mnist has SHA-256 .*; expected c2069063c"):
         load("mnist")
     assert list(cache.iterdir()) == []
 
@@ -230,13 +233,13 @@ def test_another_digest_is_refused(data, cache, openml, images):
 @pytest.mark.parametrize("change", [lambda x: x[:-1], lambda x: x / 255, lambda x: x * 2.0, lambda x: x - 1.0])
 def test_other_shapes_and_ranges_are_refused(change, data, cache, openml, images):
     openml(change(images))
-    with pytest.raises(ValueError, match=r"not shape \(40, 784\) and whole numbers from 0 to 255"):
+    with pytest.raises(ValueError, match=r"; expected shape \(40, 784\) and integers from 0 to 255"):
         load("fashion-mnist")
     assert list(cache.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["mnist", "fashion-mnist", "cifar10-gist"])
-def test_says_what_could_not_be_downloaded(name, data, cache, openml):
+def test_a_failed_download_is_named_with_a_remedy(name, data, cache, openml):
     openml(OSError("no network"))
     with pytest.raises(ConnectionError) as caught:
         load(name)

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from proxcode.experiments import EXPERIMENTS
+from proxcode.experiments import EXPERIMENTS, run_experiments
 
 LIGHT = (
     "import sys; from proxcode.experiments import EXPERIMENTS\n"
@@ -14,23 +14,23 @@ LIGHT = (
 )
 
 
-def test_names_cost_nothing():
+def test_importing_the_names_imports_nothing_heavy():
     subprocess.run([sys.executable, "-c", LIGHT], check=True)
 
 
 def test_initial_guess(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    from proxcode.experiments.initial_guess import GUESSES, PARTS, QUICK, UPDATES, summary
+    from proxcode.experiments.initial_guess import COMPONENTS, GUESSES, QUICK, UPDATES, summary
 
     table, figure = EXPERIMENTS["initial-guess"](tmp_path / "new" / "folder", True, False)
     assert sorted(path.name for path in table.parent.iterdir()) == ["cells", "initial_guess.csv", "initial_guess.png"]
     assert figure.read_bytes().startswith(b"\x89PNG")
     with table.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["dataset", "parts", "guess", "update", "seed", "bits", "loss"]
-    n_curves = len(QUICK.datasets) * len(PARTS) * len(GUESSES) * len(UPDATES) * len(QUICK.seeds)
+    assert list(rows[0]) == ["dataset", "components", "guess", "update", "seed", "bits", "loss"]
+    n_curves = len(QUICK.datasets) * len(COMPONENTS) * len(GUESSES) * len(UPDATES) * len(QUICK.seeds)
     assert len(rows) == n_curves * QUICK.n_bits
-    last = {(row["dataset"], row["parts"], row["guess"], row["update"]): float(row["loss"]) for row in rows}
+    last = {(row["dataset"], row["components"], row["guess"], row["update"]): float(row["loss"]) for row in rows}
     for dataset in QUICK.datasets:
         for guess in GUESSES:
             by_bits, by_vectors = (last[dataset, "exact", guess, update] for update in ("bit update", "vector update"))
@@ -39,7 +39,7 @@ def test_initial_guess(tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_what_initial_guess_has_measured_is_kept(tmp_path, monkeypatch):
+def test_initial_guess_does_not_repeat_stored_measurements(tmp_path, monkeypatch):
     from proxcode.experiments import initial_guess
 
     size = initial_guess.Size(60, 2, (0,), ("digits, near by class",))
@@ -49,4 +49,16 @@ def test_what_initial_guess_has_measured_is_kept(tmp_path, monkeypatch):
     assert initial_guess.measure(size, tmp_path) == first
     assert runs == []
     assert len(initial_guess.measure(size._replace(n_bits=3), tmp_path)) == len(first) * 3 // 2
-    assert len(runs) == len(initial_guess.PARTS)
+    assert len(runs) == len(initial_guess.COMPONENTS)
+
+
+def test_an_experiment_alone_creates_its_folder(tmp_path):
+    pytest.importorskip("matplotlib")
+    from proxcode.experiments.illustrations import RADII
+
+    written = run_experiments(["illustrations"], tmp_path / "new", quick=True)
+    assert {path.parent for path in written} == {tmp_path / "new" / "quick"}
+    with (tmp_path / "new" / "quick" / "joint_histogram.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for radius in RADII:
+        assert sum(int(row["pairs"]) for row in rows if float(row["radius"]) == radius) == 300 * 299 // 2

@@ -6,7 +6,7 @@ from proxcode.experiments.gist import BLOCK, gist
 
 @pytest.fixture(scope="module")
 def photographs(data_folder):
-    """Images in colour, and their descriptors as others computed them."""
+    """Colour images, and their descriptors from another implementation."""
     raw = np.load(data_folder / "cifar10_raw_sample.npz")
     images, rows = raw["x"][:400], raw["index"][:400]
     stored = np.load(data_folder / "cifar10_gist512.npz")["x"][rows].astype(np.float32)
@@ -24,7 +24,7 @@ def fourier(side):
 
 
 def filtered(image, transfer):
-    """By sums over all frequencies; transfer(fx, fy) is of cycles per image."""
+    """Filter by sums over all frequencies; transfer(fx, fy) takes cycles per image."""
     side = len(image)
     F = fourier(side)
     spectrum = F @ image @ F.T
@@ -46,7 +46,7 @@ def gabor(scale, orientation, side):
 
 
 def slow_gist(image, filters):
-    """One image at a time, in double precision, as the steps are written down; filters are (scale, orientation)."""
+    """The steps of the module for one image, in double precision; filters are pairs (scale, orientation)."""
     grey = image.astype(float).mean(axis=2)
     grey = 255 * (grey - grey.min()) / (grey.max() - grey.min())
     bright = np.pad(np.log(grey + 1), 5, "symmetric")
@@ -103,7 +103,7 @@ def test_images_do_not_depend_on_one_another(rng):
         np.testing.assert_array_equal(gist(images[i : i + 1])[0], together[i])
 
 
-def test_brightness_and_contrast_do_not_count(rng):
+def test_descriptors_are_invariant_to_brightness_and_contrast(rng):
     image = rng.integers(0, 101, (1, 32, 32))
     np.testing.assert_allclose(gist(2 * image + 50), gist(image), rtol=1e-4)
 
@@ -135,17 +135,17 @@ def test_other_numbers_of_filters_and_blocks(rng):
     [
         (np.zeros((2, 3072)), r"shape \(2, 3072\)"),
         (np.zeros((2, 32, 32, 4)), r"\(n, side, side, 3\) for colour"),
-        (np.full((1, 32, 32), "a"), "give numbers"),
-        (np.zeros((2, 32, 24)), "32 x 24 pixels, not square"),
-        (np.zeros((2, 30, 30)), "multiple of n_blocks = 4"),
+        (np.full((1, 32, 32), "a"), "expected numbers"),
+        (np.zeros((2, 32, 24)), "32 x 24 pixels: expected square images"),
+        (np.zeros((2, 30, 30)), "multiple of n_blocks=4"),
         (np.stack([np.zeros((32, 32)), np.full((32, 32), np.nan)]), "image 1 contains NaN"),
     ],
 )
-def test_says_what_is_wrong_with_images(images, words):
+def test_invalid_images_are_refused(images, words):
     with pytest.raises(ValueError, match=words):
         gist(images)
 
 
-def test_says_what_is_wrong_with_a_number():
-    with pytest.raises(ValueError, match="n_scales=0: give at least 1"):
+def test_numbers_of_filters_are_validated():
+    with pytest.raises(ValueError, match=r"n_scales=0: .*at least 1"):
         gist(np.zeros((1, 32, 32)), n_scales=0)

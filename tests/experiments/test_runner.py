@@ -1,4 +1,4 @@
-"""The runner of experiments: cells, splits, what is kept and what is run again."""
+"""The runner of experiments: cells, splits, stored results and resumed runs."""
 
 import json
 import re
@@ -12,6 +12,7 @@ from proxcode.cli import main
 from proxcode.experiments import EXPERIMENTS
 from proxcode.experiments import runner as runner_module
 from proxcode.experiments.curves import mean_curve, where_above
+from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import FITS, METHODS, SLOW, Method, fit_each
 from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
 from proxcode.experiments.report import reasons
@@ -52,7 +53,7 @@ def test_a_finished_cell_is_not_run_again_but_new_lengths_are(tmp_path, monkeypa
     assert longer[:2] == first
 
 
-def test_a_killed_run_loses_only_the_fit_it_was_in(tmp_path, monkeypatch):
+def test_an_interrupted_run_loses_only_the_current_fit(tmp_path, monkeypatch):
     cells = [CELL, CELL._replace(method="ITQ")]
     original = runner_module._run_group
 
@@ -94,7 +95,7 @@ def test_a_failure_is_no_reason_to_leave_a_length_out(tmp_path, monkeypatch):
         run_cells([CELL._replace(method="ITQ")], tmp_path, quick=True)
 
 
-def test_a_cell_tells_what_it_depends_on(tmp_path):
+def test_a_cell_records_its_conditions(tmp_path):
     run_cells([CELL], tmp_path, quick=True)
     record = json.loads(CELL.path(tmp_path / "cells").read_text())
     assert record["seed"] == 0
@@ -105,7 +106,7 @@ def test_a_cell_tells_what_it_depends_on(tmp_path):
     assert len(np.intersect1d(rows["train"], rows["test"])) == 0
 
 
-def test_lengths_a_method_cannot_give_are_left_out_with_a_reason(tmp_path):
+def test_lengths_that_a_method_does_not_support_are_left_out_with_a_reason(tmp_path):
     cell = Cell("labels digits", "ITQ", 0, (8, 100))
     assert [row["bits"] for row in run_cells([cell], tmp_path, quick=True)] == [8]
     lengths = json.loads(cell.path(tmp_path / "cells").read_text())["lengths"]
@@ -118,20 +119,20 @@ def test_supervised_methods_are_left_out_without_labels(tmp_path):
     split = radius_split("digits", 0, Size(300, 50), mean_neighbors=20)
     assert not METHODS["Hadamard"].can(split)
     assert METHODS["PPC"].can(split)
-    near, far = split.counts(*split.encode(METHODS["LSH"].make(16, 0, None).fit(split.train)))
+    near, far = judge(split, METHODS["LSH"].make(16, 0, None).fit(split.train)).counts(16)
     euclidean = np.linalg.norm(split.test[:, None] - split.train[None], axis=2)
     np.testing.assert_array_equal(near.sum(axis=1), (euclidean <= split.proximity.radius_).sum(axis=1))
     assert (near + far).sum() == 50 * 300
 
 
-def test_unseen_classes_are_not_seen():
+def test_unseen_classes_are_not_in_the_training_samples():
     split = unseen_split("digits", 0, Size(None, 400), n_seen=7)
     assert len(np.unique(split.labels)) == 7
     assert len(np.unique(split.test_labels)) == 3
     assert not set(split.labels) & set(split.test_labels)
 
 
-def test_the_table_has_the_papers_numbers_beside_ours():
+def test_the_table_lists_the_values_of_the_paper():
     rows = [
         {"method": name, "bits": b, "auc": 0.1 * seed} for name in ("PPC", "LSH") for b in BITS for seed in (1, 2, 3)
     ]
@@ -164,7 +165,7 @@ def test_all_experiments_run_in_their_quick_form(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["PPC", *sorted(set(FITS) - {"LSH"})])
-def test_lengths_served_by_one_fit_are_as_if_fitted_alone(name, tmp_path):
+def test_lengths_of_a_shared_fit_are_the_same_as_fitted_alone(name, tmp_path):
     together = Cell("labels digits", name, 0, (12, 32))
     assert METHODS[name].groups(together.bits, n_classes=10) == [[12, 32]]
     alone = together._replace(bits=(12,))
@@ -175,7 +176,7 @@ def test_lengths_served_by_one_fit_are_as_if_fitted_alone(name, tmp_path):
     assert figures[0]["map"] == figures[1]["map"]
 
 
-def test_lengths_that_begin_otherwise_are_fitted_apart():
+def test_lengths_without_a_common_prefix_are_fitted_separately():
     assert METHODS["ClassifierCode"].groups((6, 8, 12, 16), n_classes=10) == [[6], [8], [12, 16]]
     assert METHODS["Hadamard"].groups((128, 96), n_classes=10) == [[96], [128]]
     assert METHODS["KSH"].groups((8, 16), n_classes=10) == [[8], [16]]
@@ -197,5 +198,5 @@ def test_mean_curves_take_the_first_of_equal_recalls():
 def test_a_damaged_record_is_named_with_a_remedy(tmp_path):
     run_cells([CELL], tmp_path, quick=True)
     CELL.path(tmp_path / "cells").write_text('{"settings"')
-    with pytest.raises(ValueError, match=r"LSH-seed0.json is no record of a run, or damaged: delete it"):
+    with pytest.raises(ValueError, match=r"LSH-seed0.json is not a valid JSON record; delete it"):
         run_cells([CELL], tmp_path, quick=True)

@@ -1,4 +1,4 @@
-"""Labels and pairs of points from files."""
+"""Labels and pairs of samples from files."""
 
 import h5py
 import numpy as np
@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from helpers.table_files import ipc, texmex
-from proxcode.files import read_labels, read_pairs, write_table
+from proxcode.files import read_labels, read_pairs, split_column, write_table
 from proxcode.proximity import class_numbers
 
 
@@ -107,6 +107,47 @@ def test_a_colon_may_be_part_of_a_name(tmp_path):
     assert read_labels(tmp_path / "a:b.npy").tolist() == [1, 2]
     write_table(tmp_path / "a:b.csv", {"x": [0, 0], "c:d": [3, 4]})
     assert read_labels(tmp_path / "a:b.csv:c:d").tolist() == [3, 4]
+
+
+@pytest.mark.parametrize(
+    ("source", "file", "column"),
+    [
+        ("t.csv", "t.csv", None),
+        ("t.csv:a", "t.csv", "a"),
+        ("t.csv:a:b", "t.csv", "a:b"),
+        ("t.csv:a::b:", "t.csv", "a::b:"),
+        ("t.csv:", "t.csv", ""),
+        ("t.csv:t.csv", "t.csv", "t.csv"),
+        ("12:30.csv", "12:30.csv", None),
+        ("12:30.csv:a:b", "12:30.csv", "a:b"),
+        (r"C:\data\t.csv", r"C:\data\t.csv", None),
+        (r"C:\data\t.csv:label", r"C:\data\t.csv", "label"),
+        (r"C:\data\t.csv:a:b", r"C:\data\t.csv", "a:b"),
+        ("no suffix:3", "no suffix", "3"),
+        (":.csv:x", ":.csv", "x"),
+    ],
+)
+def test_a_source_is_split_after_the_name_of_an_existing_file(source, file, column, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / file).write_text("1\n")
+    path, found = split_column(source)
+    assert (str(path), found) == (file, column)
+    assert split_column(tmp_path / source) == (tmp_path / file, column)
+
+
+def test_a_source_that_exists_as_a_whole_has_no_column(tmp_path):
+    for name in ("t.csv", "t.csv:a"):
+        (tmp_path / name).write_text("1\n")
+    assert split_column(tmp_path / "t.csv:a") == (tmp_path / "t.csv:a", None)
+
+
+@pytest.mark.parametrize(
+    ("source", "named"), [("t.csv:a:b", "t.csv"), ("a:t.npz:k", "a:t.npz"), ("nothing", "nothing"), ("a:b", "a:b")]
+)
+def test_a_source_without_a_file_names_the_file_that_is_missing(source, named, tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        split_column(tmp_path / source)
+    assert str(caught.value) == f"there is no file {tmp_path / named}: check its name and folder."
 
 
 # Pairs

@@ -1,4 +1,4 @@
-"""Tables to files."""
+"""Tabular files written to disk."""
 
 import numpy as np
 import pytest
@@ -36,12 +36,12 @@ def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
 @pytest.mark.parametrize(
     ("name", "columns", "sentence"),
     [
-        ("t.xls", {"a": [1]}, r"suffix '.xls': use one of .csv, .tsv, .npz, .parquet"),
+        ("t.xls", {"a": [1]}, r"unknown suffix '.xls': expected one of .csv, .tsv, .npz, .parquet"),
         ("t.csv", {}, "no columns to write"),
-        ("t.csv", {"a": [1, 2], "b": [1]}, r"column 'b' .* shape \(1,\): give 2 rows"),
+        ("t.csv", {"a": [1, 2], "b": [1]}, r"column 'b' .* shape \(1,\): expected 2 rows"),
         ("t.csv", {"a": np.zeros((1, 1, 1))}, r"column 'a' .* shape \(1, 1, 1\)"),
         ("t.csv", {"a": 3}, r"column 'a' .* shape \(\)"),
-        ("t.csv", {"a": np.eye(2), "a_0": [5, 6]}, "two columns 'a_0': rename one"),
+        ("t.csv", {"a": np.eye(2), "a_0": [5, 6]}, "two columns 'a_0': rename one of them"),
     ],
 )
 def test_what_cannot_be_written(tmp_path, name, columns, sentence):

@@ -115,9 +115,9 @@ def test_keys(tmp_path, rng):
         file["X"], file["deep/Z"] = X, Z
     for name, key in (("a.npz", "Z"), ("a.safetensors", "Z"), ("a.h5", "/deep/Z")):
         np.testing.assert_array_equal(open_vectors(tmp_path / name, key=key).read(), Z)
-        with pytest.raises(ValueError, match=rf"several arrays: name one of X \({N}, {D}\)"):
+        with pytest.raises(ValueError, match=rf"several arrays: choose one of X \({N}, {D}\)"):
             open_vectors(tmp_path / name)
-        with pytest.raises(ValueError, match=r"no array 'Q': it has X"):
+        with pytest.raises(ValueError, match=r"no array 'Q': expected one of X"):
             open_vectors(tmp_path / name, key="Q")
 
 

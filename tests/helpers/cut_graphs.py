@@ -1,18 +1,15 @@
-"""Graphs, and a clock, that several tests of the cut share."""
+"""Graphs and a clock that several tests of the cut share."""
 
 import numpy as np
 from hypothesis import strategies as st
 
-from proxcode.cut import (
-    DenseGraph,
-    SignedGraph,
-)
+from proxcode.cut import DenseGraph, SignedGraph
 
 seeds = st.integers(0, 2**32 - 1)
 
 
 class HiddenGraph(SignedGraph):
-    """Weights behind the interface alone, as those of codes are."""
+    """A graph whose weights are not stored: only the interface of `SignedGraph` is visible."""
 
     def __init__(self, W):
         self.hidden = DenseGraph(W)
@@ -33,8 +30,8 @@ class HiddenGraph(SignedGraph):
     def next_improving(self, partition, field, tolerance, start):
         return self.hidden.next_improving(partition, field, tolerance, start)
 
-    def flip(self, point, partition, field):
-        self.hidden.flip(point, partition, field)
+    def flip(self, node, partition, field):
+        self.hidden.flip(node, partition, field)
 
 
 @st.composite
@@ -59,7 +56,7 @@ def assert_no_flip_improves(cut, W):
 
 
 class Ticks:
-    """A clock that moves by itself at each look."""
+    """A clock that advances by `tick` at each call."""
 
     def __init__(self, tick=1.0):
         self.now, self.tick = 0.0, tick

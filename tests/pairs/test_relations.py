@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from proxcode.pairs.relations import ListedNear, ListedPairs, SameClass, SharedClass
 
 from proxcode.hamming import GrowingCode, pack, to_words
-from proxcode.pairs.relations import ListedNear, ListedPairs, SameClass, SharedClass
 
 
 def same_class(rng, n):

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from proxcode.pairs.relations import EXACT_SHARE, ListedNear, ListedPairs, SameClass, SharedClass
+from proxcode.pairs.units import SampledForm
 
 from proxcode import GivenPairs, KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
 from proxcode.hamming import GrowingCode, pack, to_words, unpack
-from proxcode.pairs.relations import EXACT_SHARE, ListedNear, ListedPairs, SameClass, SharedClass
-from proxcode.pairs.units import SampledForm
 
 N_BITS = [1, 12, 70]
 

@@ -13,14 +13,14 @@ from proxcode import KernelHash
 from proxcode.hamming import unpack
 from proxcode.metrics import area_under_curve, precision_recall, ranking_counts
 from proxcode.peers import ITQ, LSH, PEERS, ClassifierCode, Hadamard, SpectralHashing
-from proxcode.peers._anchors import AnchorPeer
+from proxcode.peers._anchor_graph import AnchorGraphPeer
 from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._linear import principal_axes, project
 from proxcode.peers.hadamard import hadamard_codewords, hadamard_order
 from proxcode.utils import blocks as _blocks
 
 LEARN_FROM_EITHER = {"BRE", "MLH"}
-ON_ANCHORS = {name for name, peer in PEERS.items() if issubclass(peer, AnchorPeer)}
+ON_ANCHORS = {name for name, peer in PEERS.items() if issubclass(peer, AnchorGraphPeer)}
 SUPERVISED = {name for name, peer in PEERS.items() if issubclass(peer, SupervisedPeer)}
 
 
@@ -33,7 +33,7 @@ def clouds(rng):
 
 
 def pca(X, n_axes):
-    """Eigenvectors of the covariance, each entry by a sum over points; the largest entry of each is positive."""
+    """Eigenvectors of the covariance, each entry by a sum over samples; the largest entry of each is positive."""
     mean = [sum(column) / len(X) for column in X.T]
     pairs = [(i, j) for i in range(len(mean)) for j in range(len(mean))]
     covariance = np.reshape([np.mean((X[:, i] - mean[i]) * (X[:, j] - mean[j])) for i, j in pairs], (len(mean), -1))
@@ -207,7 +207,7 @@ def test_classifier_code_shorter_than_the_classes_gives_each_a_codeword(digits):
 
 @pytest.fixture
 def with_workers(monkeypatch):
-    """Blocks of 100 rows; returns a function that sets how many are under way at a time."""
+    """Blocks of 100 rows; returns a function that sets the number of workers."""
     monkeypatch.setattr(_blocks.map_blocks, "__defaults__", (100,))
     return lambda n: monkeypatch.setattr(_blocks, "joblib", SimpleNamespace(cpu_count=lambda: n))
 
@@ -220,16 +220,16 @@ def test_same_seed_same_digits_for_any_number_of_threads(name, with_classes, dig
     X, y = (part[:700] for part in digits)
     y = y if with_classes else None
 
-    def scores(seed):
-        return PEERS[name](n_bits=16, random_state=seed).fit(X, y)._scores(X)
+    def margins(seed):
+        return PEERS[name](n_bits=16, random_state=seed).fit(X, y)._margins(X)
 
     with_workers(4)
-    first = scores(5)
+    first = margins(5)
     with_workers(1)
     with threadpool_limits(1):
-        np.testing.assert_array_equal(scores(5), first)
+        np.testing.assert_array_equal(margins(5), first)
     if name not in ("SH", "Sign", "ClassifierCode", "TSH", "KMH"):
-        assert (scores(6) != first).any()
+        assert (margins(6) != first).any()
 
 
 @pytest.mark.parametrize("name", PEERS)
@@ -243,14 +243,14 @@ def test_transform_encode_and_single_precision_agree(name, digits):
 
 
 @pytest.mark.parametrize("name", sorted(SUPERVISED))
-def test_labels_may_be_names(name, clouds):
+def test_labels_may_be_strings(name, clouds):
     X, y = clouds
     numbers, names = (PEERS[name](8, random_state=0).fit(X, labels).encode(X) for labels in (y, [f"no {k}" for k in y]))
     np.testing.assert_array_equal(numbers, names)
 
 
 @pytest.mark.parametrize("name", sorted(set(PEERS) - ON_ANCHORS))
-def test_points_that_are_all_alike_or_few_do_not_fail(name, clouds):
+def test_equal_samples_or_few_samples_do_not_fail(name, clouds):
     X, y = clouds
     alike, labels = np.ones((9, 5)), y[::14]
     model = PEERS[name](n_bits=4, random_state=0)
@@ -272,29 +272,29 @@ def test_peers_rank_as_known_on_digits(better, worse, digits):
 
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize(("n_bits", "error"), [(0, ValueError), (-3, ValueError), (2.5, TypeError), (True, TypeError)])
-def test_numbers_of_bits_that_are_none_are_refused(name, n_bits, error, clouds):
+def test_invalid_code_lengths_are_refused(name, n_bits, error, clouds):
     with pytest.raises(error, match="n_bits"):
         PEERS[name](n_bits=n_bits).fit(*clouds)
 
 
-def test_itq_refuses_more_bits_than_dimensions_or_points(clouds):
-    with pytest.raises(ValueError, match=r"n_bits=7: .*d=6 .*at most 6 bits"):
+def test_itq_refuses_more_bits_than_features_or_samples(clouds):
+    with pytest.raises(ValueError, match=r"n_bits=7: ITQ learns .*n_samples=120 and n_features=6; pass at most 6 bits"):
         ITQ(7).fit(clouds[0])
-    with pytest.raises(ValueError, match=r"n_bits=5: .*n=4 .*at most 4 bits"):
+    with pytest.raises(ValueError, match=r"n_bits=5: ITQ learns .*n_samples=4 and n_features=6; pass at most 4 bits"):
         ITQ(5).fit(clouds[0][:4])
     with pytest.raises(ValueError, match="n_rotations=-1"):
         ITQ(2, n_rotations=-1).fit(clouds[0])
-    with pytest.raises(TypeError, match=r"n_rotations=2\.5: give a whole number"):
+    with pytest.raises(TypeError, match=r"n_rotations=2\.5: (give a whole number|expected an integer)"):
         ITQ(2, n_rotations=2.5).fit(clouds[0])
 
 
 @pytest.mark.parametrize("name", PEERS)
-def test_numbers_whose_squares_overflow_are_refused(name, clouds):
+def test_values_whose_squares_overflow_are_refused(name, clouds):
     X, y = clouds
     model = PEERS[name](n_bits=4, random_state=0)
-    with pytest.raises(ValueError, match=r"X contains -?\d.*e\+20\d: squares of numbers beyond 1e\+140 may overflow"):
+    with pytest.raises(ValueError, match=r"X contains -?\d.*e\+20\d: squares of values beyond 1e\+140 may overflow"):
         model.fit(1e200 * X, y)
-    with pytest.raises(ValueError, match="squares of numbers beyond"):
+    with pytest.raises(ValueError, match="squares of values beyond"):
         model.fit(X, y).transform(-1e200 * X)
 
 
@@ -302,25 +302,25 @@ def test_numbers_whose_squares_overflow_are_refused(name, clouds):
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        ([1, 2], "X has 120 points but y has 2 labels"),
+        ([1, 2], "X has 120 samples but y has 2 labels: pass one label per sample"),
         ([1] * 120, "y has 1 class"),
-        ([np.nan] + [1.0] * 119, "NaN"),
+        ([np.nan] + [1.0] * 119, "y contains NaN or infinity"),
         ([0.5] + [1.0] * 119, r"y contains 0\.5"),
     ],
 )
-def test_labels_that_are_none_are_refused(name, y, message, clouds):
+def test_invalid_labels_are_refused(name, y, message, clouds):
     with pytest.raises(ValueError, match=message):
         PEERS[name](n_bits=4).fit(clouds[0], y)
 
 
 @pytest.mark.parametrize("name", sorted(SUPERVISED))
-def test_supervised_peers_ask_for_labels(name, clouds):
-    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None: give one class label per"):
+def test_supervised_peers_require_labels(name, clouds):
+    with pytest.raises(ValueError, match="requires y to be passed, but the target y is None: pass one label"):
         PEERS[name](n_bits=4).fit(clouds[0])
 
 
 @pytest.mark.parametrize("name", sorted(set(PEERS) - SUPERVISED - LEARN_FROM_EITHER))
-def test_unsupervised_peers_do_not_look_at_labels(name, clouds):
+def test_unsupervised_peers_ignore_labels(name, clouds):
     X, y = clouds
     with_labels, without = (PEERS[name](n_bits=4, random_state=0).fit(X, labels).encode(X) for labels in (y, None))
     np.testing.assert_array_equal(with_labels, without)

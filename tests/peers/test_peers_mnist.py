@@ -36,7 +36,7 @@ MEASURED = [
 
 
 def figures(model, mnist, with_classes=True):
-    """Full-ranking mAP of the test points, with the training points and with the test points themselves as base."""
+    """Full-ranking mAP of the test samples, with the training samples and with the test samples themselves as base."""
     X, y, X_test, y_test = mnist
     test = model.fit(X, y if with_classes else None).encode(X_test)
     train = pack(model.training_bits_) if hasattr(model, "training_bits_") else model.encode(X)

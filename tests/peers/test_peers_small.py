@@ -9,9 +9,9 @@ from sklearn.base import clone
 from proxcode.experiments.methods import METHODS
 from proxcode.metrics import mean_average_precision, ranking_counts
 from proxcode.peers import BRE, KMH, LSH, MLH
-from proxcode.peers._kernel_features import squared_distances
+from proxcode.peers._arrays import squared_distances
 from proxcode.peers._kernels import best_weight, loss_adjusted
-from proxcode.peers.kmh import codebook, deal, index_bits, nearest, update
+from proxcode.peers.kmh import allocate, codebook, index_bits, nearest, update
 from proxcode.peers.mlh import _lines, _within_radius
 
 
@@ -38,14 +38,14 @@ def squared_errors(wanted, bits):
     return sum((wanted[i, j] - np.mean(bits[:, i] != bits[:, j])) ** 2 for i in range(n) for j in range(n) if i != j)
 
 
-def slow_best_weight(wanted, bits, k, scores, column, weight):
+def slow_best_weight(wanted, bits, k, margins, column, weight):
     """The first best of one weight between each two thresholds, below all and above all."""
-    at = np.sort([weight - s / c for s, c in zip(scores, column, strict=True)])
+    at = np.sort([weight - s / c for s, c in zip(margins, column, strict=True)])
     margin = (at[-1] - at[0]) / len(at) + 1e-12
     losses = {}
     for value in [at[0] - margin, *((at[1:] + at[:-1]) / 2), at[-1] + margin]:
         trial = bits.copy()
-        trial[k] = sign(scores + (value - weight) * column)
+        trial[k] = sign(margins + (value - weight) * column)
         losses[value] = squared_errors(wanted, trial)
     return next(value for value in losses if losses[value] <= min(losses.values()) + 1e-9)
 
@@ -53,8 +53,8 @@ def slow_best_weight(wanted, bits, k, scores, column, weight):
 def wanted_distances(X, y):
     if y is not None:
         return np.array([[float(a != b) for b in y] for a in y])
-    points = unit_rows(X)
-    half = np.array([[sum((a - b) ** 2) / 2 for b in points] for a in points])
+    samples = unit_rows(X)
+    half = np.array([[sum((a - b) ** 2) / 2 for b in samples] for a in samples])
     return half / half.max()
 
 
@@ -64,19 +64,19 @@ def test_the_weight_that_bre_sets_is_the_best_of_all_thresholds(with_classes, se
     X, y = (part[:12] for part in clouds)
     wanted = wanted_distances(X, y if with_classes else None)
     draws = np.random.default_rng(seed)
-    scores, column = draws.normal(size=(3, 12)), draws.normal(size=12)
-    bits = sign(scores)
+    margins, column = draws.normal(size=(3, 12)), draws.normal(size=12)
+    bits = sign(margins)
     errors = wanted - np.mean(bits[:, :, None] != bits[:, None], axis=0)
-    weight, bit = best_weight(errors, bits[1], scores[1], column, 0.3, 3)
-    np.testing.assert_array_equal(bit, sign(scores[1] + (weight - 0.3) * column))
-    slow = slow_best_weight(wanted, bits, 1, scores[1], column, 0.3)
+    weight, bit = best_weight(errors, bits[1], margins[1], column, 0.3, 3)
+    np.testing.assert_array_equal(bit, sign(margins[1] + (weight - 0.3) * column))
+    slow = slow_best_weight(wanted, bits, 1, margins[1], column, 0.3)
     by_fast, by_slow = bits.copy(), bits.copy()
-    by_fast[1], by_slow[1] = bit, sign(scores[1] + (slow - 0.3) * column)
+    by_fast[1], by_slow[1] = bit, sign(margins[1] + (slow - 0.3) * column)
     assert squared_errors(wanted, by_fast) == pytest.approx(squared_errors(wanted, by_slow))
     assert squared_errors(wanted, by_fast) <= squared_errors(wanted, bits) + 1e-9
 
 
-def test_a_weight_that_no_point_depends_on_stays():
+def test_a_weight_that_no_sample_depends_on_does_not_change():
     bit = np.array([1.0, -1.0, 1.0])
     weight, same = best_weight(np.ones((3, 3)) - np.eye(3), bit, 2 * bit, np.zeros(3), 0.7, 2)
     assert weight == 0.7
@@ -85,17 +85,17 @@ def test_a_weight_that_no_point_depends_on_stays():
 
 def slow_bre(X, y, n_bits, s, n_rounds, seed):
     draws = np.random.RandomState(seed)
-    points = unit_rows(X[sorted(draws.permutation(len(X)))])
+    samples = unit_rows(X[sorted(draws.permutation(len(X)))])
     wanted = wanted_distances(X, y)
     anchors = [draws.permutation(len(X))[:s] for _ in range(n_bits)]
     W = 1e-3 * draws.standard_normal((n_bits, s))
     for _ in range(n_rounds):
         chosen = draws.randint(s, size=n_bits)
         for k, q in enumerate(chosen):
-            scores = np.array([[sum(W[m] * (points[anchors[m]] @ x)) for x in points] for m in range(n_bits)])
-            column = points @ points[anchors[k][q]]
-            W[k, q] = slow_best_weight(wanted, sign(scores), k, scores[k], column, W[k, q])
-    return np.array([[sum(W[m] * (points[anchors[m]] @ x)) >= 0 for m in range(n_bits)] for x in points])
+            margins = np.array([[sum(W[m] * (samples[anchors[m]] @ x)) for x in samples] for m in range(n_bits)])
+            column = samples @ samples[anchors[k][q]]
+            W[k, q] = slow_best_weight(wanted, sign(margins), k, margins[k], column, W[k, q])
+    return np.array([[sum(W[m] * (samples[anchors[m]] @ x)) >= 0 for m in range(n_bits)] for x in samples])
 
 
 def test_bre_follows_the_paper(clouds):
@@ -160,8 +160,8 @@ def slow_mlh(X, near, n_bits, rho, n_epochs, seed):
     draws = np.random.RandomState(seed)
     n = len(X)
     draws.permutation(n)
-    points = unit_rows(X)
-    centred = points - points.mean(axis=0)
+    samples = unit_rows(X)
+    centred = samples - samples.mean(axis=0)
     axes = np.linalg.svd(centred)[2][:4]
     axes = np.array([axis * np.sign(axis[abs(axis).argmax()]) for axis in axes])
     Z = np.array([[*(axes @ x), 1.0] for x in centred])
@@ -189,47 +189,47 @@ def slow_mlh(X, near, n_bits, rho, n_epochs, seed):
 @pytest.mark.parametrize("with_classes", [False, True])
 def test_mlh_follows_the_released_code(with_classes, clouds):
     X, y = clouds
-    points = unit_rows(X)
-    distances = np.array([[np.sqrt(sum((a - b) ** 2)) for b in points] for a in points])
+    samples = unit_rows(X)
+    distances = np.array([[np.sqrt(sum((a - b) ** 2)) for b in samples] for a in samples])
     radius = np.mean([sorted(row)[5] for row in distances])
     near = [[a == b for b in y] for a in y] if with_classes else distances <= radius
     model = MLH(5, n_components=4, n_neighbors=5, n_epochs=3, random_state=2).fit(X, y if with_classes else None)
-    np.testing.assert_allclose(model._scores(X), slow_mlh(X, near, 5, 1, 3, seed=2), atol=1e-9)
+    np.testing.assert_allclose(model._margins(X), slow_mlh(X, near, 5, 1, 3, seed=2), atol=1e-9)
 
 
 def test_near_pairs_of_mlh_are_within_the_mean_distance_to_a_neighbour(rng):
-    points = rng.normal(size=(40, 3))
-    near = _within_radius(points, 5)
+    samples = rng.normal(size=(40, 3))
+    near = _within_radius(samples, 5)
     np.testing.assert_array_equal(near, near.T)
     assert near.diagonal().all()
     assert 3 < near.sum(axis=1).mean() - 1 < 8
-    assert _within_radius(points, 100).mean() > 0.5
+    assert _within_radius(samples, 100).mean() > 0.5
 
 
-def slow_codebook(points, b, affinity, n_rounds):
+def slow_codebook(samples, b, affinity, n_rounds):
     """Codewords, and E_quan + lambda E_aff before each assignment and after each codeword."""
-    n, k = len(points), 2**b
+    n, k = len(samples), 2**b
     bits = np.array([[int(c) for c in f"{i:0{b}b}"] for i in range(k)])
-    s = np.mean([[abs(v) for v in x[:b]] for x in points])
-    c = np.array([[*(s * (2 * row - 1)), *np.zeros(points.shape[1] - b)] for row in bits])
+    s = np.mean([[abs(v) for v in x[:b]] for x in samples])
+    c = np.array([[*(s * (2 * row - 1)), *np.zeros(samples.shape[1] - b)] for row in bits])
 
     def target(i, j):
         return 2 * s * np.sqrt((bits[i] != bits[j]).sum())
 
     def error(assigned):
         w = np.bincount(assigned, minlength=k) / n
-        quantisation = np.mean([((x - c[a]) ** 2).sum() for x, a in zip(points, assigned, strict=True)])
+        quantisation = np.mean([((x - c[a]) ** 2).sum() for x, a in zip(samples, assigned, strict=True)])
         pairs = product(range(k), range(k))
         return quantisation + affinity * sum(w[i] * w[j] * (np.linalg.norm(c[i] - c[j]) - target(i, j)) ** 2
                                              for i, j in pairs)  # fmt: skip
 
     errors = []
     for _ in range(n_rounds):
-        assigned = [int(np.argmin([((x - word) ** 2).sum() for word in c])) for x in points]
+        assigned = [int(np.argmin([((x - word) ** 2).sum() for word in c])) for x in samples]
         w = np.bincount(assigned, minlength=k) / n
         errors.append(error(assigned))
         for j in range(k):
-            members = [x for x, a in zip(points, assigned, strict=True) if a == j]
+            members = [x for x, a in zip(samples, assigned, strict=True) if a == j]
             for _ in range(5 if members else 0):
                 top, bottom = np.mean(members, axis=0), 1.0
                 for i in set(range(k)) - {j}:
@@ -242,16 +242,16 @@ def slow_codebook(points, b, affinity, n_rounds):
 
 
 @pytest.mark.parametrize("affinity", [0.0, 1.0, 10.0])
-def test_kmh_follows_the_formulae_and_its_error_does_not_rise_for_given_points(affinity, rng):
-    points = rng.normal(size=(40, 4)) * [4, 3, 2, 1]
-    slow, errors = slow_codebook(points, 3, affinity, 4)
-    np.testing.assert_allclose(codebook(points, 3, affinity, 4), slow, atol=1e-9)
+def test_kmh_follows_the_formulae_and_its_error_does_not_rise_for_given_assignments(affinity, rng):
+    samples = rng.normal(size=(40, 4)) * [4, 3, 2, 1]
+    slow, errors = slow_codebook(samples, 3, affinity, 4)
+    np.testing.assert_allclose(codebook(samples, 3, affinity, 4), slow, atol=1e-9)
     for one_round in errors.reshape(4, 9):
         assert (np.diff(one_round) <= 1e-9).all()
     assert errors[-1] < errors[0]
 
 
-def test_codewords_of_kmh_without_points_stay_and_those_in_one_place_do_not_fail():
+def test_codewords_of_kmh_without_samples_do_not_change_and_equal_ones_do_not_fail():
     codewords = np.zeros((4, 2))
     update(codewords, np.ones((4, 2)), np.array([0.5, 0.5, 0.0, 0.0]), 1 - np.eye(4), 10.0)
     assert np.isfinite(codewords).all()
@@ -269,19 +269,19 @@ def test_the_bits_of_kmh_are_those_of_the_nearest_codewords(clouds):
         assert "".join(map(str, bits)) == f"{index[0]:02b}{index[1]:02b}{index[2]:01b}"
 
 
-def test_axes_are_dealt_so_that_subspaces_have_equal_products_of_variances():
+def test_axes_are_allocated_so_that_subspaces_have_equal_products_of_variances():
     variances = np.geomspace(1000, 1, 12)
-    dealt = deal(variances, [4, 4, 4])
-    assert sorted(chain(*dealt)) == list(range(12))
-    assert [len(dims) for dims in dealt] == [4, 4, 4]
-    logarithms = [np.log(variances[dims]).sum() for dims in dealt]
+    allocated = allocate(variances, [4, 4, 4])
+    assert sorted(chain(*allocated)) == list(range(12))
+    assert [len(dims) for dims in allocated] == [4, 4, 4]
+    logarithms = [np.log(variances[dims]).sum() for dims in allocated]
     assert max(logarithms) - min(logarithms) < np.log(1000) / 3
     for sizes in ([4, 4, 1], [4, 3], [1, 1, 1], [2]):
         for d in range(sum(sizes), 14):
-            dealt = deal(np.linspace(3, 1, d), sizes)
-            assert sorted(chain(*dealt)) == list(range(d))
-            assert all(len(dims) >= b for dims, b in zip(dealt, sizes, strict=True))
-    assert deal(np.zeros(3), [2, 1])
+            allocated = allocate(np.linspace(3, 1, d), sizes)
+            assert sorted(chain(*allocated)) == list(range(d))
+            assert all(len(dims) >= b for dims, b in zip(allocated, sizes, strict=True))
+    assert allocate(np.zeros(3), [2, 1])
 
 
 def test_index_bits_are_those_of_the_binary_number():
@@ -303,20 +303,23 @@ def test_labels_are_used_where_given_and_may_be_names(peer, clouds):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (BRE(4, n_anchors=0), ValueError, "n_anchors=0: give at least 1"),
-        (BRE(4, n_samples=1), ValueError, "n_samples=1: give at least 2"),
-        (BRE(4, n_rounds=-1), ValueError, "n_rounds=-1: give at least 0"),
-        (BRE(4, n_rounds=1.5), TypeError, "n_rounds=1.5: give a whole number"),
-        (MLH(4, rho=5), ValueError, "rho=5: give 0 to 4 with this number of bits"),
-        (MLH(4, n_components=0), ValueError, "n_components=0: give at least 1"),
-        (MLH(4, n_neighbors=0), ValueError, "n_neighbors=0: give at least 1"),
-        (MLH(4, n_epochs=-1), ValueError, "n_epochs=-1: give at least 0"),
-        (MLH(4, far_weight=-0.5), ValueError, r"far_weight=-0\.5: give at least 0"),
-        (MLH(4, decay=-0.1), ValueError, r"decay=-0\.1: give at least 0"),
-        (KMH(4, bits_per_subspace=11), ValueError, "bits_per_subspace=11: give 1 to 10"),
-        (KMH(4, affinity=-1.0), ValueError, r"affinity=-1\.0: give at least 0"),
-        (KMH(4, n_samples=0), ValueError, "n_samples=0: give at least 2"),
-        (KMH(7), ValueError, "n_bits=7: .*d=6 .*at most 6 bits"),
+        (BRE(4, n_anchors=0), ValueError, "n_anchors=0: .*at least 1"),
+        (BRE(4, n_samples=1), ValueError, "n_samples=1: .*at least 2"),
+        (BRE(4, n_rounds=-1), ValueError, "n_rounds=-1: .*at least 0"),
+        (BRE(4, n_rounds=1.5), TypeError, "n_rounds=1.5: (give a whole number|expected an integer)"),
+        (MLH(4, rho=5), ValueError, "rho=5: .* 0 to 4, the code length"),
+        (MLH(4, n_components=0), ValueError, "n_components=0: .*at least 1"),
+        (MLH(4, n_neighbors=0), ValueError, "n_neighbors=0: .*at least 1"),
+        (MLH(4, n_epochs=-1), ValueError, "n_epochs=-1: .*at least 0"),
+        (MLH(4, far_weight=-0.5), ValueError, r"far_weight=-0\.5: expected a number of at least 0"),
+        (MLH(4, decay=-0.1), ValueError, r"decay=-0\.1: expected a number of at least 0"),
+        (KMH(4, bits_per_subspace=11), ValueError, "bits_per_subspace=11: .* 1 to 10"),
+        (KMH(4, affinity=-1.0), ValueError, r"affinity=-1\.0: expected a number of at least 0"),
+        (KMH(4, affinity="much"), TypeError, "affinity='much': expected a number of at least 0"),
+        (MLH(4, decay=None), TypeError, "decay=None: expected a number of at least 0"),
+        (BRE(4, tolerance=float("nan")), ValueError, "tolerance=nan: expected a number"),
+        (KMH(4, n_samples=0), ValueError, "n_samples=0: .*at least 2"),
+        (KMH(7), ValueError, "n_bits=7: .*n_features=6; pass at most 6 bits"),
     ],
 )
 def test_parameters_of_bre_mlh_and_kmh_out_of_range_are_refused(model, error, message, clouds):
@@ -349,7 +352,7 @@ def test_codes_of_kmh_find_more_of_the_nearest_digits_than_those_of_lsh(digits):
     wanted = squared_distances(queries, base).argsort(axis=1)[:, :10]
 
     def recall(model):
-        bits, base_bits = (model.fit(base).transform(points).astype(float) for points in (queries, base))
+        bits, base_bits = (model.fit(base).transform(samples).astype(float) for samples in (queries, base))
         found = squared_distances(bits, base_bits).argsort(axis=1, kind="stable")[:, :50]
         return np.mean([len(set(a) & set(b)) / 10 for a, b in zip(wanted, found, strict=True)])
 

@@ -1,4 +1,4 @@
-"""What notebooks show of a model."""
+"""The HTML summary of a model in notebooks."""
 
 import copy
 import xml.etree.ElementTree as ET
@@ -11,7 +11,7 @@ from sklearn.utils import estimator_html_repr
 
 from proxcode import GivenPairs, ProximityPreservingCode, SameLabel, SharedLabel, WithinRadius
 from proxcode.proximity import Proximity
-from proxcode.utils.html import MARGIN, describe, loss_svg, summary_html
+from proxcode.utils.html import MARGIN, loss_svg, summary_html
 
 VOID = {"meta", "br", "input", "link", "img"}
 
@@ -56,7 +56,7 @@ def test_the_card_says_what_was_learned(model):
     text = read(card(html))
     for part in (
         f"12 bits, near up to Hamming distance {model.radius_}",
-        "500 points x 64 features",
+        "500 samples x 64 features",
         "the same label",
         "KernelHash()",
         f"{model.history_[-1].loss:.2%} of pairs misplaced",
@@ -64,8 +64,9 @@ def test_the_card_says_what_was_learned(model):
     ):
         assert part in text
     assert "currentColor" in card(html)
-    assert "#" not in card(html)  # no colour of its own
-    assert "n_bits" in html  # scikit-learn's parameters follow
+    # Any colour of its own would be unreadable in a light or a dark theme.
+    assert "#" not in card(html)
+    assert "n_bits" in html[len(card(html)) :]
 
 
 def test_seconds_that_are_not_known_are_not_shown(model):
@@ -79,8 +80,8 @@ def test_values_are_escaped(model, train):
         def __repr__(self, **kwargs):
             return "<script>alert('1 & 2')</script>"
 
-        def relate(self, X, y=None):
-            return SameLabel().relate(X, y)
+        def find_pairs(self, X, y=None):
+            return SameLabel().find_pairs(X, y)
 
     odd = ProximityPreservingCode(n_bits=2, proximity=Odd()).fit(*train)
     html = card(summary_html(odd))
@@ -89,17 +90,30 @@ def test_values_are_escaped(model, train):
     read(html)
 
 
+class Even(Proximity):
+    """A proximity that does not describe itself."""
+
+    def find_pairs(self, X, y=None):
+        raise NotImplementedError
+
+
 @pytest.mark.parametrize(
-    ("proximity", "words"),
+    ("proximity", "description"),
     [
         (SameLabel(), "the same label"),
         (SharedLabel(), "at least one label in common"),
         (WithinRadius(radius=2.5, metric="cosine").fit(np.eye(2)), "cosine distance of at most 2.5"),
+        (WithinRadius(radius=12.34567).fit(np.eye(2)), "euclidean distance of at most 12.35"),
         (GivenPairs([(0, 1, 1)], others="far"), "listed as near; pairs not listed are far"),
+        (GivenPairs([(0, 1, 1)]), "listed as near; pairs not listed are unknown"),
+        (Even(), "Even()"),
     ],
 )
-def test_what_near_means_in_words(proximity, words):
-    assert describe(proximity) == words
+def test_the_card_describes_near_pairs(model, proximity, description):
+    assert proximity.describe() == description
+    other = copy.deepcopy(model)
+    other.proximity_ = proximity
+    assert description in read(card(summary_html(other)))
 
 
 @pytest.mark.parametrize("losses", [[0.1], [0.0, 0.0], [0.1, 0.02, 0.05], list(np.linspace(0.2, 0, 1024))])

@@ -1,20 +1,29 @@
-"""Records as aligned text, for people."""
+"""Results as JSON or as aligned text."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-WHOLE = 2.0**53  # floats below hold every whole number
+import click
+
+# Below this magnitude a float represents every integer exactly.
+EXACT_INTEGERS = 2.0**53
+
+
+def show(as_json: bool, record: Mapping[str, Any], text: Callable[[], str] | None = None) -> None:
+    """Print a record as JSON or as text, which `text` returns; by default one line per entry."""
+    click.echo(json.dumps(record) if as_json else text() if text else facts(record))
 
 
 def facts(record: Mapping[str, Any]) -> str:
-    """Return one line for each entry, values aligned.
+    """Return one line per entry, with the values aligned.
 
     Examples
     --------
-    >>> print(facts({"kind": "model", "training loss": 0.0125, "points": 59000, "value": 19620.0}))
+    >>> print(facts({"kind": "model", "training loss": 0.0125, "samples": 59000, "value": 19620.0}))
     kind           model
     training loss  0.0125
-    points         59,000
+    samples        59,000
     value          19,620
     """
     width = max(map(len, record), default=0)
@@ -22,7 +31,7 @@ def facts(record: Mapping[str, Any]) -> str:
 
 
 def columns(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
-    """Return a table with a line of names, numbers flush right.
+    """Return aligned columns below a line of names; columns of numbers are right-aligned.
 
     Examples
     --------
@@ -44,12 +53,15 @@ def _aligned(name: str, values: Sequence[Any]) -> list[str]:
 
 
 def cell(value: Any, grouped: bool = False) -> str:
-    """Return a value as short text, a dash for none; grouped, whole numbers with all their digits."""
+    """Return a value as short text, None as a dash; `grouped` separates the thousands of integers by commas."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if grouped and (isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < WHOLE)):
+    is_integer = isinstance(value, int) or (
+        isinstance(value, float) and value.is_integer() and abs(value) < EXACT_INTEGERS
+    )
+    if grouped and is_integer:
         return f"{int(value):,}"
     if isinstance(value, float):
         return f"{value:.4f}" if 5e-5 <= abs(value) < 1e4 or value == 0 else f"{value:.4g}"

@@ -1,13 +1,14 @@
-"""Signed graph cut: maximise b'Wb over b in {-1, +1}^n. Knows nothing of codes."""
+"""Signed graph cut: maximise b'Wb over b in {-1, +1}^n. Independent of the rest of the package."""
 
-from proxcode.cut.annealing.reduction import Reduction
 from proxcode.cut.annealing.search import Annealing
+from proxcode.cut.bounds.base import UpperBound
 from proxcode.cut.bounds.certificates import SuitableBound, certify
 from proxcode.cut.bounds.cycles import CycleBound
-from proxcode.cut.bounds.semidefinite import SemidefiniteBound, UpperBound
+from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.initial import (
     AlonNaorGuess,
+    GivenGuess,
     InitialGuess,
     LaplacianGuess,
     ProjectionGuess,
@@ -17,8 +18,9 @@ from proxcode.cut.initial import (
 from proxcode.cut.inputs import as_graph
 from proxcode.cut.ising import GroundState, ising_ground_state, sample
 from proxcode.cut.problems import Frustration, MaxCut, frustration, max_cut
+from proxcode.cut.restarts import Restarts
 from proxcode.cut.result import Cut, Progress
-from proxcode.cut.search import Restarts, Search, signed_cut
+from proxcode.cut.search import Search, signed_cut
 from proxcode.cut.updates import BitUpdate, LocalSearch, NoUpdate, VectorUpdate
 
 __all__ = [
@@ -29,6 +31,7 @@ __all__ = [
     "CycleBound",
     "DenseGraph",
     "Frustration",
+    "GivenGuess",
     "GroundState",
     "InitialGuess",
     "LaplacianGuess",
@@ -38,7 +41,6 @@ __all__ = [
     "Progress",
     "ProjectionGuess",
     "RandomGuess",
-    "Reduction",
     "Restarts",
     "Search",
     "SemidefiniteBound",

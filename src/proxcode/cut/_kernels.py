@@ -1,7 +1,7 @@
 """Numba kernels over explicit weight matrices.
 
-The annealing kernels keep the stabilities g_i = b_i s_i, s = Wb: a flip of point i changes b'Wb by -4 g_i, so that a
-proposal costs one comparison. Arrays of sides hold numbers of the weights' own type.
+The annealing kernels keep the stabilities g_i = b_i s_i, s = Wb: a flip of node i changes b'Wb by -4 g_i, so that a
+proposal costs one comparison. Their partitions are arrays of the same type as the weights.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from numba import njit
 
 @njit(cache=True)
 def next_improving(partition, field, tolerance, start):
-    """First point from `start` on whose flip raises b'Wb, or n where there is none."""
+    """Return the first node from `start` on whose flip increases b'Wb, or n if there is none."""
     for i in range(start, partition.size):
         if partition[i] * field[i] < -tolerance[i]:
             return i
@@ -19,14 +19,14 @@ def next_improving(partition, field, tolerance, start):
 
 @njit(cache=True)
 def add_sparse_row(indptr, indices, data, i, step, field):
-    """field[j] += step * W[i, j] over the stored entries of row i."""
+    """Add step * W[i, j] to field[j] for all stored entries of row i."""
     for k in range(indptr[i], indptr[i + 1]):
         field[indices[k]] += step * data[k]
 
 
 @njit(cache=True)
 def sweep_sparse(indptr, indices, data, partition, field, tolerance):
-    """Flip each point in turn with b_i s_i < -tolerance_i; returns the flips, updates `partition` and `field` in place."""
+    """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `field`, returns the flips."""
     flips = 0
     for i in range(partition.size):
         if partition[i] * field[i] < -tolerance[i]:
@@ -38,7 +38,7 @@ def sweep_sparse(indptr, indices, data, partition, field, tolerance):
 
 @njit(cache=True)
 def sweep_dense(weights, partition, field, tolerance):
-    """`sweep_sparse` over a square array, its diagonal ignored."""
+    """`sweep_sparse` for a square array, whose diagonal is ignored."""
     flips = 0
     for i in range(partition.size):
         if partition[i] * field[i] < -tolerance[i]:
@@ -53,28 +53,30 @@ def sweep_dense(weights, partition, field, tolerance):
 
 @njit(cache=True, nogil=True)
 def add_dense_rows(weights, x, total):
-    """Total += sum_i x_i W[i], the product Wx of symmetric weights: each is read once, in whatever type it has."""
+    """Add sum_i x_i W[i] to `total`: the product Wx of symmetric weights, each read once in its own type."""
     for i in range(x.size):
         for j in range(x.size):
             total[j] += x[i] * weights[i, j]
 
 
-@njit(inline="always")  # a call would cost a quarter of the sweep
+# Inlined, because a call would cost a quarter of the sweep.
+@njit(inline="always")
 def _flip_sparse(indptr, indices, data, i, partition, stability):
-    own, side_i = stability[i], partition[i]  # read once: the compiler cannot know that row i leaves them alone
-    step = 2 * side_i
+    # Read once, because the compiler cannot know that row i does not change them.
+    own, sign = stability[i], partition[i]
+    step = 2 * sign
     for k in range(indptr[i], indptr[i + 1]):
         j = indices[k]
         stability[j] -= step * partition[j] * data[k]
-    partition[i] = -side_i
+    partition[i] = -sign
     stability[i] = -own
 
 
 @njit(cache=True, nogil=True)
 def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, temperatures):
-    """One Metropolis sweep per temperature, T e_i being drawn from a table of exponentials e = -log u.
+    """Make one Metropolis sweep per temperature T; e_i = -log u_i is read from a lookup table at an offset.
 
-    Returns the flips; updates `partition` and `stability` in place.
+    Updates `partition` and `stability` in place and returns the number of flips.
     """
     mask = table.size - 1
     flips = 0
@@ -89,7 +91,7 @@ def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, t
 
 @njit(cache=True, nogil=True)
 def descend_sparse(indptr, indices, data, partition, stability, tolerance):
-    """Flip points until no flip improves; returns the flips, updates `partition` and `stability` in place."""
+    """Flip nodes until no flip improves; updates `partition` and `stability` in place, returns the flips."""
     flips, before = 0, -1
     while flips > before:
         before = flips
@@ -102,7 +104,7 @@ def descend_sparse(indptr, indices, data, partition, stability, tolerance):
 
 @njit(cache=True, nogil=True)
 def sparse_stability(indptr, indices, data, partition, stability):
-    """stability[i] = b_i sum_j w_ij b_j."""
+    """Compute stability[i] = b_i sum_j w_ij b_j."""
     for i in range(partition.size):
         total = 0.0
         for k in range(indptr[i], indptr[i + 1]):
@@ -117,12 +119,13 @@ def _flip_dense(weights, i, partition, stability):
     for j in range(partition.size):
         stability[j] -= step * partition[j] * row[j]
     partition[i] = -partition[i]
-    stability[i] = -own  # whatever the diagonal holds
+    # The diagonal is ignored.
+    stability[i] = -own
 
 
 @njit(cache=True, nogil=True)
 def anneal_dense(weights, partition, stability, table, offsets, temperatures):
-    """`anneal_sparse` over a square array, its diagonal ignored."""
+    """`anneal_sparse` for a square array, whose diagonal is ignored."""
     mask = table.size - 1
     flips = 0
     for sweep in range(temperatures.size):
@@ -136,7 +139,7 @@ def anneal_dense(weights, partition, stability, table, offsets, temperatures):
 
 @njit(cache=True, nogil=True)
 def descend_dense(weights, partition, stability, tolerance):
-    """`descend_sparse` over a square array, its diagonal ignored."""
+    """`descend_sparse` for a square array, whose diagonal is ignored."""
     flips, before = 0, -1
     while flips > before:
         before = flips
@@ -149,7 +152,7 @@ def descend_dense(weights, partition, stability, tolerance):
 
 @njit(cache=True, nogil=True)
 def dense_stability(weights, partition, stability):
-    """stability[i] = b_i sum_j w_ij b_j, j other than i."""
+    """Compute stability[i] = b_i sum_j w_ij b_j over j other than i."""
     for i in range(partition.size):
         total = 0.0
         for j in range(partition.size):
@@ -159,9 +162,9 @@ def dense_stability(weights, partition, stability):
 
 @njit(cache=True, nogil=True)
 def keep_components(indptr, indices, data, best, other):
-    """Take over from `other` each connected component of the difference to `best` that does not lower b'Wb.
+    """Adopt from `other` each connected component of the difference to `best` that does not decrease b'Wb.
 
-    Components have no edge between them, so that their gains add up. Updates `best` in place.
+    Components have no edge between them, so that their gains are additive. Updates `best` in place.
     """
     n = best.size
     seen = np.zeros(n, np.bool_)
@@ -189,7 +192,7 @@ def keep_components(indptr, indices, data, best, other):
 
 @njit(cache=True, nogil=True)
 def dense_field(weights, partition, field):
-    """field[i] = sum_j w_ij b_j."""
+    """Compute field[i] = sum_j w_ij b_j."""
     for i in range(partition.size):
         field[i] = 0.0
         for j in range(partition.size):
@@ -198,16 +201,16 @@ def dense_field(weights, partition, field):
 
 @njit(cache=True, nogil=True)
 def enumerate_partitions(weights):
-    """Return the best of all partitions, the last point on the side +1; W has no diagonal, n is small.
+    """Return the best of all partitions whose last entry is +1; W has no diagonal, n is small.
 
-    Partitions are visited in the order of the Gray code: each differs from the one before by one flip.
+    Partitions are visited in the order of the Gray code, so that each differs from the one before by one flip.
     """
     n = weights.shape[0]
     partition = np.ones(n)
     field = np.zeros(n)
     dense_field(weights, partition, field)
     value, best = (partition * field).sum(), (partition * field).sum()
-    best_side = partition.copy()
+    best_partition = partition.copy()
     for count in range(1, 1 << (n - 1)):
         i, bits = 0, count
         while bits & 1 == 0:
@@ -215,7 +218,8 @@ def enumerate_partitions(weights):
             i += 1
         value -= 4.0 * partition[i] * field[i]
         partition[i] = -partition[i]
-        if count & 63 == 0:  # anew, before rounding errors add up
+        # The field is recomputed regularly, before rounding errors accumulate.
+        if count & 63 == 0:
             dense_field(weights, partition, field)
             value = (partition * field).sum()
         else:
@@ -223,15 +227,15 @@ def enumerate_partitions(weights):
                 field[j] += 2.0 * partition[i] * weights[i, j]
         if value > best:
             best = value
-            best_side[:] = partition
-    return best_side
+            best_partition[:] = partition
+    return best_partition
 
 
 @njit(cache=True, nogil=True)
 def mix_sparse(indptr, indices, data, vectors, norms):
-    """One sweep of the mixing method: v_i <- sum_j w_ij v_j, normalised, point after point.
+    """Make one sweep of the mixing method: v_i <- sum_j w_ij v_j, normalised, node by node.
 
-    Updates `vectors` and `norms`, the lengths before normalising, in place; returns the gain of sum w_ij v_i'v_j.
+    Updates `vectors` and `norms`, the lengths before normalisation, in place; returns the gain of sum w_ij v_i'v_j.
     """
     n, rank = vectors.shape
     total = np.empty(rank)

@@ -1,7 +1,7 @@
-"""Signed graphs, as the updates and initial guesses see them.
+"""Signed graphs, in the form that searches and initial guesses use.
 
-A graph is whatever can multiply its weights W by a vector and keep the field s = Wb up to date when one point changes
-sides. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out everywhere.
+A graph multiplies its weights W by a vector and keeps the field s = Wb of a partition b up to date when one node is
+flipped. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out everywhere.
 """
 
 from abc import ABC, abstractmethod
@@ -18,12 +18,14 @@ from proxcode.cut.result import Partition
 Vector = NDArray[np.float64]
 Edges = tuple[NDArray[np.int64], NDArray[np.int64], Vector]
 
-BLOCK = 1 << 22  # entries of a large array that are looked at together
-SUM_ROUNDING = 2.0**-44  # of the sum of all |w_ij|: what adding up weights may lose, 256 units in the last place
+# Number of entries of a large array that are processed together.
+BLOCK = 1 << 22
+# Rounding error of a sum of weights, relative to the sum of all |w_ij|: 256 units in the last place.
+SUM_ROUNDING = 2.0**-44
 
 
 class QuadraticForm(ABC):
-    """x'Wx with symmetric W: all that is needed to judge a bit, or to climb."""
+    """Quadratic form x'Wx with symmetric W: scores a bit and gives the direction of its refinement."""
 
     n_nodes: int
 
@@ -38,14 +40,14 @@ class QuadraticForm(ABC):
 
 
 class SignedGraph(QuadraticForm):
-    """Symmetric weights W between `n_nodes` points; positive attracts, negative repels.
+    """Symmetric weights W between `n_nodes` nodes; positive attracts, negative repels.
 
     Attributes
     ----------
     nodes : list or None
-        What the points are called; None where they are numbers.
+        Names of the nodes; None where they are numbers.
     shift : float or None
-        What makes W positive semidefinite, once it is known; see `diagonal_shift`.
+        Multiple of the identity that makes W positive semidefinite, once it has been computed; see `diagonal_shift`.
     """
 
     nodes: list[Any] | None = None
@@ -57,46 +59,47 @@ class SignedGraph(QuadraticForm):
 
     @abstractmethod
     def field(self, partition: Partition) -> Vector:
-        """Return the field of a partition, in the graph's own form: `next_improving` and `flip` take it back."""
+        """Return the field of a partition in the graph's own form, as `next_improving` and `flip` expect it."""
 
     @abstractmethod
     def local_fields(self, partition: Partition, field: Vector) -> Vector:
-        """Return s_i of each point, from the field."""
+        """Return s_i of each node, computed from the field."""
 
     @abstractmethod
     def next_improving(self, partition: Partition, field: Vector, tolerance: Vector, start: int) -> int:
-        """Return the first point from `start` on with b_i s_i < -tolerance_i, n_nodes where there is none."""
+        """Return the first node from `start` on with b_i s_i < -tolerance_i, or n_nodes if there is none."""
 
     @abstractmethod
-    def flip(self, point: int, partition: Partition, field: Vector) -> None:
-        """Move a point to the other side; updates `partition` and `field` in place."""
+    def flip(self, node: int, partition: Partition, field: Vector) -> None:
+        """Flip one node; updates `partition` and `field` in place."""
 
     def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
-        """Flip each point in turn with b_i s_i < -tolerance_i; returns how many, updates `partition` and `field` in place.
+        """Flip each node in turn with b_i s_i < -tolerance_i.
 
-        With a negative tolerance -T e_i, e_i exponential, this is a Metropolis sweep at temperature T.
+        Updates `partition` and `field` in place and returns the number of flips. With a negative tolerance -T e_i,
+        where e_i is exponentially distributed, this is a Metropolis sweep at temperature T.
         """
         flips = 0
-        point = self.next_improving(partition, field, tolerance, 0)
-        while point < self.n_nodes:
-            self.flip(point, partition, field)
+        node = self.next_improving(partition, field, tolerance, 0)
+        while node < self.n_nodes:
+            self.flip(node, partition, field)
             flips += 1
-            point = self.next_improving(partition, field, tolerance, point + 1)
+            node = self.next_improving(partition, field, tolerance, node + 1)
         return flips
 
     def is_satisfied(self, partition: Partition) -> bool:
-        """Whether no edge is frustrated; where weights are not stored, up to the rounding of their sum."""
+        """Whether no edge is frustrated; if weights are not stored, up to the rounding of their sum."""
         return self.value(partition) >= (1.0 - SUM_ROUNDING) * float(self.absolute_degrees().sum())
 
     def edges(self) -> Edges:
         """Return the edges i < j as three arrays: i, j and w_ij."""
-        raise ValueError(f"{type(self).__name__} has no list of edges: its weights are not stored.")
+        raise ValueError(f"{type(self).__name__} does not store its weights: its edges cannot be listed")
 
 
 class ExplicitGraph(SignedGraph):
-    """A graph whose weights are stored: the field is s itself.
+    """A graph whose weights are stored; its field is s itself.
 
-    Weights must not change once a graph is cut: what they add up to is kept.
+    Weights must not change once a graph is cut, because their sums are cached.
     """
 
     weights: Any
@@ -109,19 +112,19 @@ class ExplicitGraph(SignedGraph):
 
     @abstractmethod
     def _sum_rows(self) -> Vector:
-        """Return the sums of |w_ij| over j, anew."""
+        """Compute the sums of |w_ij| over j."""
 
     @abstractmethod
     def count_edges(self) -> int:
-        """Return how many pairs i < j have a weight."""
+        """Return the number of pairs i < j with a weight other than 0."""
 
     @abstractmethod
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
-        """Yield the stored weights, of a large array some rows at a time."""
+        """Yield the stored weights; those of a large array in blocks of rows."""
 
     @abstractmethod
     def divided(self, unit: float) -> "ExplicitGraph":
-        """Return a graph with all weights divided by a number."""
+        """Return the graph with all weights divided by `unit`."""
 
     def field(self, partition: Partition) -> Vector:
         return self.matvec(partition.astype(np.float64))
@@ -134,10 +137,11 @@ class ExplicitGraph(SignedGraph):
 
 
 class DenseGraph(ExplicitGraph):
-    """Weights as a square array of float64 or float32, used as it is; other numbers become float64.
+    """Weights as a square array of float64 or float32, used without a copy; other types are converted to float64.
 
-    Taken to be symmetric and finite, which `as_graph` checks. Rows are read, so that a Fortran-ordered array is used as
-    its transpose. A small array with a diagonal is copied without it; with a large one it is taken off every product.
+    The array must be symmetric and finite, which `as_graph` checks. Weights are read by rows, so that the transpose of
+    a Fortran-ordered array is used. A small array with a diagonal is copied without it; the diagonal of a large one is
+    subtracted from every product.
     """
 
     def __init__(self, W: NDArray[Any]) -> None:
@@ -162,11 +166,11 @@ class DenseGraph(ExplicitGraph):
         sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_nodes)]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
-    def flip(self, point: int, partition: Partition, field: Vector) -> None:
-        partition[point] = -partition[point]
-        own = field[point]
-        field += (2.0 * partition[point]) * self.weights[point]
-        field[point] = own
+    def flip(self, node: int, partition: Partition, field: Vector) -> None:
+        partition[node] = -partition[node]
+        own = field[node]
+        field += (2.0 * partition[node]) * self.weights[node]
+        field[node] = own
 
     def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
         return int(sweep_dense(self.weights, partition, field, tolerance))
@@ -198,7 +202,7 @@ class DenseGraph(ExplicitGraph):
 
 
 class SparseGraph(ExplicitGraph):
-    """Weights as a scipy.sparse matrix, taken to be symmetric and finite, which `as_graph` checks."""
+    """Weights as a scipy.sparse matrix, copied; it must be symmetric and finite, which `as_graph` checks."""
 
     def __init__(self, W: Any) -> None:
         self.weights = sp.csr_array(W, dtype=np.float64, copy=True)
@@ -207,7 +211,8 @@ class SparseGraph(ExplicitGraph):
             self.weights -= sp.diags_array(self.weights.diagonal())
         self.weights.eliminate_zeros()
         self.n_nodes = self.weights.shape[0]
-        if max(self.weights.nnz, self.n_nodes) < 2**31:  # one type wherever it fits: kernels are compiled for each
+        # One type of indices wherever it fits, because kernels are compiled for each type.
+        if max(self.weights.nnz, self.n_nodes) < 2**31:
             self.weights.indptr = self.weights.indptr.astype(np.int32, copy=False)
             self.weights.indices = self.weights.indices.astype(np.int32, copy=False)
 
@@ -217,10 +222,10 @@ class SparseGraph(ExplicitGraph):
     def _sum_rows(self) -> Vector:
         return np.asarray(abs(self.weights).sum(axis=1)).ravel()
 
-    def flip(self, point: int, partition: Partition, field: Vector) -> None:
-        partition[point] = -partition[point]
+    def flip(self, node: int, partition: Partition, field: Vector) -> None:
+        partition[node] = -partition[node]
         W = self.weights
-        add_sparse_row(W.indptr, W.indices, W.data, point, 2.0 * partition[point], field)
+        add_sparse_row(W.indptr, W.indices, W.data, node, 2.0 * partition[node], field)
 
     def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
         W = self.weights
@@ -251,7 +256,7 @@ def row_blocks(n: int) -> list[slice]:
 
 
 def sparse_graph(n: int, first: NDArray[Any], second: NDArray[Any], weight: NDArray[Any]) -> SparseGraph:
-    """Return the graph of a list of edges; parallel edges are summed, self-loops ignored."""
+    """Return the graph of edges between nodes 0 to n - 1; repeated and opposite edges are summed, loops ignored."""
     weight = np.asarray(weight, np.float64)
     W = sp.coo_array((weight, (first, second)), shape=(n, n)).tocsr()
     return SparseGraph(W + W.T)

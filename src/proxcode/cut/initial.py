@@ -1,33 +1,59 @@
-"""Initial guesses: the partitions a local search starts from."""
+"""Initial guesses: the partitions that a search starts from."""
 
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode.cut.annealing.limits import check_whole
 from proxcode.cut.graph import ExplicitGraph, SignedGraph
 from proxcode.cut.mixing import mix, scaled, shifted_vectors
 from proxcode.cut.result import Partition
 from proxcode.cut.spectral import smallest_eigenpairs, smallest_laplacian_eigenvectors
+from proxcode.cut.validation import check_partition
+from proxcode.utils.validation import check_whole
 
 
 class InitialGuess(ABC, BaseEstimator):
-    """A way to start."""
+    """Base class of initial guesses."""
 
     @abstractmethod
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return a partition as a vector of -1 and +1."""
 
+    def restricted(self, graph: SignedGraph, nodes: NDArray[np.int64]) -> "InitialGuess":
+        """Return the guess for a graph that keeps only some of the nodes of `graph`."""
+        return self
+
 
 def signs_of(x: NDArray[np.float64]) -> Partition:
-    """Sign of each entry, zero counted as +1."""
+    """Return the sign of each entry; zero counts as +1."""
     return np.where(x >= 0, 1, -1).astype(np.int8)
 
 
+class GivenGuess(InitialGuess):
+    """A partition that is already known, to improve upon.
+
+    Parameters
+    ----------
+    partition : array-like of shape (n,)
+        -1 or +1 for each node.
+    """
+
+    def __init__(self, partition: ArrayLike) -> None:
+        self.partition = partition
+
+    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
+        """Return a copy of the partition."""
+        return check_partition("initial", self.partition, graph.n_nodes)
+
+    def restricted(self, graph: SignedGraph, nodes: NDArray[np.int64]) -> "GivenGuess":
+        """Return the partition of some of the nodes."""
+        return GivenGuess(check_partition("initial", self.partition, graph.n_nodes)[nodes])
+
+
 class RandomGuess(InitialGuess):
-    """Each point on a random side (R in the paper's figures)."""
+    """A random sign for each node (R in the paper's figures)."""
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return a random partition."""
@@ -35,7 +61,7 @@ class RandomGuess(InitialGuess):
 
 
 class LaplacianGuess(InitialGuess):
-    """Sign of the smallest non-trivial eigenvector of L = D - W, D_ii = sum_j w_ij (L)."""
+    """Signs of the smallest non-trivial eigenvector of L = D - W, D_ii = sum_j w_ij (L in the paper)."""
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the signs of the eigenvector."""
@@ -43,7 +69,7 @@ class LaplacianGuess(InitialGuess):
 
 
 class SignedLaplacianGuess(InitialGuess):
-    """Sign of the smallest eigenvector of the signed Laplacian, D_ii = sum_j |w_ij| (SL)."""
+    """Signs of the smallest eigenvector of the signed Laplacian D - W, D_ii = sum_j |w_ij| (SL in the paper)."""
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the signs of the eigenvector."""
@@ -53,12 +79,12 @@ class SignedLaplacianGuess(InitialGuess):
 
 
 class ProjectionGuess(InitialGuess):
-    """Sign of a random projection of the smallest non-trivial eigenvectors of L (the paper's AN).
+    """Signs of a random projection of the smallest non-trivial eigenvectors of L (AN in the paper).
 
     Parameters
     ----------
     n_vectors : int, default=3
-        How many eigenvectors are projected; the paper takes three.
+        Number of eigenvectors that are projected; 3 in the paper.
     """
 
     def __init__(self, n_vectors: int = 3) -> None:
@@ -66,7 +92,7 @@ class ProjectionGuess(InitialGuess):
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the signs of the projection."""
-        check_whole("n_vectors", self.n_vectors)
+        check_whole("n_vectors", self.n_vectors, 1)
         vectors = smallest_laplacian_eigenvectors(graph, self.n_vectors, rng)
         return signs_of(vectors @ rng.standard_normal(vectors.shape[1]))
 
@@ -74,23 +100,23 @@ class ProjectionGuess(InitialGuess):
 class AlonNaorGuess(InitialGuess):
     """The semidefinite relaxation of Alon and Naor, solved at low rank and rounded by random hyperplanes.
 
-    Each point has a unit vector v_i in r dimensions; sum_ij w_ij v_i'v_j is raised point after point by the mixing
-    method, v_i <- sum_j w_ij v_j normalised. From rank sqrt(2 n) on the factored problem has no spurious local maxima
-    for almost all W (Boumal, Voroninski, Bandeira). Graphs whose weights are not stored are raised for all points at
-    once instead, v_i <- normalised rows of (W + shift I) V, the vector update of Algorithm 1 on the sphere. A sweep
-    costs r operations for each weight: meant for up to some millions of weights. What the vectors prove is told by
-    `proxcode.cut.SemidefiniteBound`.
+    Each node has a unit vector v_i in r dimensions. The mixing method maximises sum_ij w_ij v_i'v_j node by node:
+    v_i <- sum_j w_ij v_j, normalised. From rank sqrt(2 n) on the factored problem has no spurious local maxima for
+    almost all W (Boumal, Voroninski, Bandeira). For graphs whose weights are not stored, all nodes are updated at once,
+    v_i <- normalised rows of (W + shift I) V, which is the vector update of Algorithm 1 on the sphere. A sweep costs r
+    operations per weight: suitable for up to some millions of weights. `SemidefiniteBound` gives the upper bound that
+    belongs to the relaxation.
 
     Parameters
     ----------
     rank : int, default=None
-        Dimension r of the vectors; None is ceil(sqrt(2 n)) + 1.
+        Dimension r of the vectors. None: ceil(sqrt(2 n)) + 1.
     n_roundings : int, default=20
-        Random hyperplanes tried; the best partition is kept.
+        Number of random hyperplanes; the best partition is kept.
     max_iter : int, default=500
-        Sweeps of the mixing method at most.
+        Largest number of sweeps of the mixing method.
     tolerance : float, default=1e-5
-        Relative gain under which the iteration stops.
+        Relative gain of a sweep below which the iteration stops.
     """
 
     def __init__(
@@ -103,7 +129,7 @@ class AlonNaorGuess(InitialGuess):
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
         """Return the best of the rounded partitions."""
-        check_whole("n_roundings", self.n_roundings)
+        check_whole("n_roundings", self.n_roundings, 1)
         effort = self.rank, self.max_iter, self.tolerance, rng
         if isinstance(graph, ExplicitGraph):
             vectors = mix(scaled(graph)[0], *effort)[0]

@@ -1,5 +1,7 @@
 """Ground states of Ising models, and of dimod's binary quadratic models, as signed graph cuts."""
 
+from __future__ import annotations
+
 import math
 import reprlib
 from collections.abc import Mapping
@@ -7,17 +9,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from proxcode.cut.edges import Directed
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
-from proxcode.cut.inputs import Unread, as_graph, as_number, check_sum, check_unmasked, has_edges, listed
+from proxcode.cut.inputs import GraphLike, as_graph, as_number, check_sum, check_unmasked, has_edges, listed
 from proxcode.cut.problems import View
 from proxcode.cut.result import Partition, relative_gap
-from proxcode.cut.search import signed_cut
+from proxcode.cut.search import SearchSettings, solve
+from proxcode.cut.validation import check_partition
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +31,7 @@ class GroundState(View):
     Attributes
     ----------
     cut : Cut
-        Of the graph with one point more, which stands for the fields.
+        Cut of the graph with one additional node, which represents the fields.
     """
 
     @property
@@ -42,7 +46,7 @@ class GroundState(View):
 
     @property
     def nodes(self) -> list[Any]:
-        """What the spins are called, in the order of `spins`."""
+        """Names of the spins, in the order of `spins`."""
         return self.cut.nodes[:-1]
 
     @property
@@ -52,31 +56,39 @@ class GroundState(View):
 
     @property
     def lower_bound(self) -> float:
-        """No spins have less energy."""
+        """Lower bound of the energy of all spins."""
         return -self.cut.upper_bound / 2
 
     @property
     def gap(self) -> float:
-        """How far `lower_bound` lies under `energy`, as a part of it; 0 where the energy is proved."""
+        """Relative distance of `lower_bound` from `energy`; 0 where the energy is proved minimal."""
         return relative_gap(self.energy, self.lower_bound)
 
 
-def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
+def ising_ground_state(
+    h: Any, J: GraphLike, *, directed: Directed | None = None, **settings: Unpack[SearchSettings]
+) -> GroundState:
     """Find spins s in {-1, +1}^n with low energy E(s) = sum_i h_i s_i + sum_{i<j} J_ij s_i s_j.
 
-    The sign is that of dimod and of annealing machines: J_ij > 0 is antiferromagnetic. Fields are handled by one extra
-    point, joined to spin i with weight -h_i.
+    The sign is that of dimod and of annealing machines: J_ij > 0 is antiferromagnetic. Fields are represented by one
+    additional node, joined to spin i with weight -h_i.
 
     Parameters
     ----------
     h : array of shape (n,) or dict
-        Fields, in the order of the spins or as {spin: field}; spins that a dictionary leaves out have none.
-    J : array, scipy.sparse matrix, networkx graph, list of edges, SignedGraph or dict
-        Couplings of the n spins, a matrix being symmetric; a list of edges may leave out the last spins. See
-        `as_graph`. A dictionary is dimod's {(spin, spin): coupling}; spins that are not whole numbers come in order of
-        appearance, in h first: see `GroundState.nodes`.
+        Fields in the order of the spins, or as {spin: field}; spins that are missing in a dictionary have no field.
+    J : array, DataFrame, scipy.sparse matrix, networkx graph, list of edges, SignedGraph or dict
+        Couplings of the n spins; see `as_graph`. A list of edges need not contain the last spins. A dictionary is
+        dimod's {(spin, spin): coupling}, whose entries for (i, j) and (j, i) are summed; spins that are not integers
+        are numbered in order of appearance, first in h, then in J: see `GroundState.nodes`.
+    directed : {"sum", "mean", "sign"} or None, default=None
+        How J_ij and J_ji are combined if they differ; see `as_graph`. None: an error.
     **settings
-        As for `signed_cut`.
+        `search`, `bound`, `initial`, `time_limit` and `random_state`, as for `signed_cut`; `initial` may hold spins.
+
+    Returns
+    -------
+    GroundState
 
     Examples
     --------
@@ -85,36 +97,43 @@ def ising_ground_state(h: Any, J: Any, **settings: Any) -> GroundState:
     >>> ground.spins.tolist(), ground.energy
     ([-1, 1, 1], -2.5)
     """
-    return GroundState(signed_cut(Unread(partial(_spin_graph, h, J)), **settings))
+    spins = settings.get("initial")
+    if spins is None or hasattr(spins, "guess"):
+        return GroundState(cut=solve(partial(_spin_graph, h, J, directed, None), **settings))
+    settings["initial"] = np.append(np.asarray(spins), 1)
+    return GroundState(cut=solve(partial(_spin_graph, h, J, directed, spins), **settings))
 
 
-def _spin_graph(h: Any, J: Any) -> DenseGraph | SparseGraph:
-    """Return the graph whose cuts are the spins, and one point more."""
+def _spin_graph(h: Any, J: Any, directed: Directed | None, spins: Any) -> DenseGraph | SparseGraph:
+    """Return the graph of the spins and one additional node; checks that initial spins fit."""
     J = listed(J)
-    has_names = isinstance(J, Mapping) and not sp.issparse(J)  # SciPy's dok arrays are dictionaries too
-    graph, fields, nodes = _named_model(h, J) if has_names else _model(h, J)
+    # SciPy's dok arrays are dictionaries too.
+    has_names = isinstance(J, Mapping) and not sp.issparse(J)
+    graph, fields, nodes = _named_model(h, J) if has_names else _model(h, J, directed)
+    if spins is not None:
+        check_partition("initial", spins, len(fields), "spins")
     bordered = _bordered(graph, fields)
     bordered.nodes = None if nodes is None else [*nodes, None]
     check_sum(bordered)
     return bordered
 
 
-def _model(h: Any, J: Any) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:
+def _model(h: Any, J: Any, directed: Directed | None) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:
     """Return couplings, fields and the names of the spins."""
-    graph = as_graph(J)
+    graph = as_graph(J, directed)
     fields = _fields(_by_name(h, graph) if isinstance(h, Mapping) else h)
     n = len(fields) if fields.ndim == 1 else -1
     fits = n == graph.n_nodes or (n > graph.n_nodes and has_edges(J) and graph.nodes is None)
     if not fits or not np.isfinite(fields).all():
-        told = reprlib.repr(h) if fits else f"shape {fields.shape}"
-        raise ValueError(f"h must hold one finite field for each of {graph.n_nodes} spins; got {told}.")
+        held = f"holds {reprlib.repr(h)}" if fits else f"has shape {fields.shape}"
+        raise ValueError(f"h {held}: expected one finite field for each of {graph.n_nodes} spins")
     return graph, fields, graph.nodes
 
 
 def _by_name(h: Mapping[Any, Any], graph: SignedGraph) -> list[Any]:
     names = range(graph.n_nodes) if graph.nodes is None else graph.nodes
     if unknown := set(h) - set(names):
-        raise ValueError(f"h has a field for {next(iter(unknown))!r}, which is none of {graph.n_nodes} spins of J.")
+        raise ValueError(f"h has a field for {next(iter(unknown))!r}: expected one of the {graph.n_nodes} spins of J")
     return [h.get(name, 0.0) for name in names]
 
 
@@ -129,49 +148,49 @@ def _fields(h: Any) -> NDArray[Any]:
             raise TypeError
         return fields.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"h must hold real numbers; got {reprlib.repr(h)}: give each spin its field.") from None
+        raise ValueError(f"h holds {reprlib.repr(h)}: expected a real number for each spin") from None
 
 
 def _named_model(h: Any, J: Mapping[Any, Any]) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:
-    """Return couplings that are a dictionary, as dimod has them, the fields and the names of the spins."""
+    """Return the couplings of a dictionary as dimod uses it, the fields and the names of the spins."""
     if not isinstance(h, Mapping) and np.ndim(h) != 1:
-        raise ValueError(f"h is {reprlib.repr(h)}: give one field for each spin, or {{spin: field}}.")
+        raise ValueError(f"h is {reprlib.repr(h)}: expected one field for each spin, or {{spin: field}}")
     for pair in J:
         if not isinstance(pair, tuple) or len(pair) != 2:
-            raise ValueError(f"J has the key {pair!r}: give couplings as {{(spin, spin): coupling}}.")
+            raise ValueError(f"J has the key {pair!r}: expected {{(spin, spin): coupling}}")
     given = h if isinstance(h, Mapping) else dict(enumerate(h))
     names = list(dict.fromkeys([*given, *(name for pair in J for name in pair)]))
     if not names:
-        raise ValueError("the model has no spins: give at least one field or coupling.")
+        raise ValueError("the model has no spins: expected at least one field or coupling")
     are_numbers = all(isinstance(name, int | np.integer) and name >= 0 for name in names)
     if are_numbers:
         names = list(range(_count_spins(names)))
     number = {name: i for i, name in enumerate(names)}
     edges = [(number[u], number[v], _coupling(u, v, coupling)) for (u, v), coupling in J.items()]
-    graph = as_graph(edges or [(0, 0, 0.0)])
+    graph = as_graph(edges or [(0, 0, 0.0)], directed="sum")
     fields = _fields([given.get(name, 0.0) for name in names])
     if not np.isfinite(fields).all():
-        raise ValueError(f"h must hold one finite field for each of {len(names)} spins; got {reprlib.repr(h)}.")
+        raise ValueError(f"h holds {reprlib.repr(h)}: expected one finite field for each of {len(names)} spins")
     return graph, fields, None if are_numbers else names
 
 
 def _coupling(u: Any, v: Any, coupling: Any) -> float:
-    """Return a coupling as a number, or say of which spins it is none."""
+    """Return the coupling of two spins as a finite number."""
     with suppress(ValueError):
         if math.isfinite(number := as_number(u, v, coupling)):
             return number
-    raise ValueError(f"J has {reprlib.repr(coupling)} at ({u!r}, {v!r}): give a finite number for each coupling.")
+    raise ValueError(f"J has {reprlib.repr(coupling)} at ({u!r}, {v!r}): expected a finite number")
 
 
 def _count_spins(numbers: list[int]) -> int:
     largest = max(numbers)
     if largest >= 100 * len(numbers) + 1_000_000:
-        raise ValueError(f"there is a spin {largest}, but {len(numbers)} spins in all: number spins from 0 on.")
+        raise ValueError(f"the model has the spin {largest}, but only {len(numbers)} spins: number the spins from 0 on")
     return int(largest) + 1
 
 
 def _bordered(graph: SignedGraph, fields: NDArray[Any]) -> DenseGraph | SparseGraph:
-    """Return -J with one point more, joined to spin i by -h_i."""
+    """Return -J with one additional node, joined to spin i with weight -h_i."""
     n = len(fields)
     if isinstance(graph, DenseGraph):
         W = np.zeros((n + 1, n + 1), np.result_type(graph.weights, fields))
@@ -183,27 +202,27 @@ def _bordered(graph: SignedGraph, fields: NDArray[Any]) -> DenseGraph | SparseGr
     return sparse_graph(n + 1, *ends, -np.concatenate([coupling, fields]))
 
 
-def sample(bqm: Any, **settings: Any) -> Any:
+def sample(bqm: Any, **settings: Unpack[SearchSettings]) -> Any:
     """Solve a dimod binary quadratic model; needs dimod.
 
     Parameters
     ----------
     bqm : dimod.BinaryQuadraticModel
-        Over spins or binary variables, with any names.
+        Model of spins or binary variables with any names.
     **settings
-        As for `signed_cut`.
+        `search`, `bound`, `initial`, `time_limit` and `random_state`, as for `ising_ground_state`.
 
     Returns
     -------
     dimod.SampleSet
-        One sample with its energy; `info` tells whether it is `proved`, the `lower_bound` and the search's `status`.
+        One sample with its energy; `info` holds `proved`, `lower_bound` and `status` of the search.
     """
     try:
         dimod = import_module("dimod")
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("sample needs dimod: pip install dimod, or use ising_ground_state(h, J).") from None
+        raise ModuleNotFoundError("sample requires dimod: pip install dimod, or use ising_ground_state(h, J)") from None
     if not bqm.variables:
-        raise ValueError("the model has no variables: give at least one.")
+        raise ValueError("the model has no variables: expected at least one")
     h, J, offset = bqm.to_ising()
     number = {name: i for i, name in enumerate(bqm.variables)}
     couplings = {(number[u], number[v]): coupling for (u, v), coupling in J.items()}

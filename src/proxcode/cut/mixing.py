@@ -1,7 +1,7 @@
 """The semidefinite relaxation at low rank: maximise sum_ij w_ij v_i'v_j over unit vectors v_i.
 
-Mixing method (Wang, Chang, Kolter): point after point, v_i <- sum_j w_ij v_j, normalised, which never lowers the sum.
-At its end y_i = |sum_j w_ij v_j| solves the dual: Diag(y) - W is positive semidefinite and sum_i y_i is the
+Mixing method (Wang, Chang, Kolter): node by node, v_i <- sum_j w_ij v_j, normalised, which never decreases the sum.
+At convergence y_i = |sum_j w_ij v_j| solves the dual: Diag(y) - W is positive semidefinite and sum_i y_i is the
 relaxation's value, which no partition exceeds.
 """
 
@@ -12,12 +12,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut._kernels import mix_sparse
-from proxcode.cut.annealing.limits import check_whole
 from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
 from proxcode.cut.spectral import diagonal_shift
+from proxcode.utils.validation import check_whole
 
 Vectors = NDArray[np.float64]
-SQUARED, LEAST_EXPONENT = (1e-100, 1e100), -1000  # weights between need no scaling; 2^-1000 has an inverse
+# Range of the largest |w_ij| within which squares of weights neither overflow nor vanish.
+SQUARED = (1e-100, 1e100)
+# Smallest exponent of a power of two that weights are divided by; the inverse of 2^-1000 is finite.
+LEAST_EXPONENT = -1000
 
 
 def mix(
@@ -28,11 +31,11 @@ def mix(
     rng: np.random.Generator,
     time_limit: float | None = None,
 ) -> tuple[Vectors, Vector]:
-    """Return unit vectors, one a row, and the dual y of explicit weights that can be squared (`scaled`).
+    """Return unit vectors, one per row, and the dual y of explicit weights that can be squared (`scaled`).
 
-    Ends when a sweep gains less than `tolerance` of the sum, or after the first sweep beyond `time_limit` seconds.
+    Stops when a sweep gains less than `tolerance` of the sum, or after the first sweep beyond `time_limit` seconds.
     """
-    check_whole("max_iter", max_iter)
+    check_whole("max_iter", max_iter, 1)
     deadline = float("inf") if time_limit is None else time.perf_counter() + time_limit
     n = graph.n_nodes
     rows = sp.csr_array(graph.weights) if isinstance(graph.weights, np.ndarray) else graph.weights
@@ -47,7 +50,7 @@ def mix(
 
 
 def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
-    """Return a graph whose weights can be squared, and the power of two that they were divided by."""
+    """Return a graph whose weights can be squared, and the power of two that the weights were divided by."""
     largest = max(float(np.abs(block).max(initial=0.0)) for block in graph.weight_blocks())
     if largest == 0.0 or SQUARED[0] < largest < SQUARED[1]:
         return graph, 1.0
@@ -58,8 +61,8 @@ def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
 def shifted_vectors(
     graph: SignedGraph, rank: int | None, max_iter: int, tolerance: float, rng: np.random.Generator
 ) -> Vectors:
-    """Return unit vectors by products with W alone: all points at once, (W + shift I) V normalised."""
-    check_whole("max_iter", max_iter)
+    """Return unit vectors by products with W alone: all nodes at once, the normalised rows of (W + shift I) V."""
+    check_whole("max_iter", max_iter, 1)
     vectors = unit_rows(rng.standard_normal((graph.n_nodes, _rank(rank, graph.n_nodes))))
     shift = diagonal_shift(graph)
     value = -np.inf
@@ -73,14 +76,13 @@ def shifted_vectors(
 
 
 def _rank(rank: int | None, n: int) -> int:
-    """Return the rank asked for, else that from which on almost all W have no spurious local maxima."""
+    """Return the given rank; for None the one from which on almost all W have no spurious local maxima."""
     if rank is None:
         return int(np.ceil(np.sqrt(2 * n))) + 1
-    check_whole("rank", rank)
-    return rank
+    return check_whole("rank", rank, 1)
 
 
 def unit_rows(vectors: Vectors) -> Vectors:
-    """Return the rows scaled to length 1; rows of zeros stay."""
+    """Return the rows scaled to length 1; rows of zeros are not changed."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors / np.where(norms > 0, norms, 1.0)

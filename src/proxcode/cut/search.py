@@ -1,134 +1,91 @@
-"""Find a bit as a cut: maximise b'Wb over b in {-1, +1}^n (Eq. 11).
+"""The signed graph cut: maximise b'Wb over b in {-1, +1}^n (Eq. 11).
 
-1. make a graph of what is given (`as_graph`),
-2. search: `Annealing`, the default, or `Restarts`, which takes an initial guess, improves it by a local search, repeats
-   that for several starts and keeps the best,
-3. where asked, bound what any partition could reach (`certify`).
+1. Read the graph (`as_graph`).
+2. Search: `Annealing`, the default, or `Restarts`, the paper's local search from several initial guesses.
+3. On request, compute an upper bound of b'Wb over all partitions (`certify`).
 """
 
+from __future__ import annotations
+
+import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from typing import Any, Protocol
+from functools import partial
+from typing import Protocol, TypedDict
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from numpy.typing import ArrayLike
 
-from proxcode.cut.annealing.limits import as_generator, check_seconds, check_whole
 from proxcode.cut.annealing.search import Annealing
-from proxcode.cut.annealing.walks import walk_on
-from proxcode.cut.bounds.certificates import SuitableBound, certify
-from proxcode.cut.bounds.semidefinite import SemidefiniteBound, UpperBound, ceiling_bound
-from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, sparse_graph
-from proxcode.cut.initial import AlonNaorGuess, InitialGuess, RandomGuess
-from proxcode.cut.inputs import as_graph
-from proxcode.cut.mixing import mix
-from proxcode.cut.result import Cut, Progress
-from proxcode.cut.updates import BitUpdate, LocalSearch
+from proxcode.cut.bounds.base import UpperBound
+from proxcode.cut.bounds.certificates import certify
+from proxcode.cut.edges import Directed
+from proxcode.cut.graph import SignedGraph
+from proxcode.cut.initial import GivenGuess, InitialGuess
+from proxcode.cut.inputs import GraphLike, as_graph
+from proxcode.cut.result import Cut, Partition
+from proxcode.cut.updates import BitUpdate
+from proxcode.cut.validation import RandomState, as_generator, check_component, check_partition, check_time_limit
+from proxcode.cut.warm_up import warm_up
+
+# Part of the time limit that the search may use even if reading the graph took longer.
+LEAST_SEARCH = 0.1
 
 
 class Search(Protocol):
-    """What finds a cut: `Annealing` or `Restarts`."""
+    """A search for a cut: `Annealing` or `Restarts`."""
 
     def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
         """Return a partition with large b'Wb."""
 
 
-class Restarts(BaseEstimator):
-    """Best of several starts of one local search.
+class SearchSettings(TypedDict, total=False):
+    """Keyword arguments of `signed_cut` that the other problems share."""
 
-    Parameters
-    ----------
-    initial : InitialGuess, default=None
-        None is `RandomGuess()`.
-    update : LocalSearch, default=None
-        None is `BitUpdate()`.
-    n_starts : int, default=1
-        Fewer are made where a time limit or Ctrl-C ends them, but at least one.
-    clock : callable, default=None
-        What time limits are measured by; None is `time.perf_counter`, `time.process_time` counts processor time.
-    report : callable, default=None
-        Called with a `Progress` whenever a better partition is found.
-    """
-
-    def __init__(
-        self,
-        initial: InitialGuess | None = None,
-        update: LocalSearch | None = None,
-        n_starts: int = 1,
-        clock: Callable[[], float] | None = None,
-        report: Callable[[Progress], object] | None = None,
-    ) -> None:
-        self.initial = initial
-        self.update = update
-        self.n_starts = n_starts
-        self.clock = clock
-        self.report = report
-
-    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
-        """Return the best partition found."""
-        check_whole("n_starts", self.n_starts)
-        initial, update = self.initial or RandomGuess(), self.update or BitUpdate()
-        clock, status = self.clock or time.perf_counter, "finished"
-        start = clock()
-        best = Cut(np.ones(0, np.int8), -np.inf, 0, 0)
-        flips, sweeps = 0, 0
-        history: list[Progress] = []
-        try:
-            for _ in range(self.n_starts):
-                found = update.improve(graph, initial.guess(graph, rng), rng)
-                flips, sweeps = flips + found.flips, sweeps + found.sweeps
-                elapsed = clock() - start
-                if found.value > best.value:
-                    best = found
-                    history.append(Progress(elapsed, sweeps, found.value))
-                    if self.report is not None:
-                        self.report(history[-1])
-                if time_limit is not None and elapsed >= time_limit:
-                    status = "time limit"
-                    break
-        except KeyboardInterrupt:
-            if not history:
-                raise
-            status = "interrupted"
-        bound = ceiling_bound(graph, best.partition, best.value) if isinstance(graph, ExplicitGraph) else float("inf")
-        return Cut(best.partition, best.value, flips, sweeps, tuple(history), status, bound, graph)
+    search: Search | None
+    bound: UpperBound | None
+    initial: InitialGuess | ArrayLike | None
+    time_limit: float | None
+    random_state: RandomState
 
 
 def signed_cut(
-    W: Any,
+    W: GraphLike,
     *,
-    initial: InitialGuess | None = None,
-    update: LocalSearch | None = None,
     search: Search | None = None,
     bound: UpperBound | None = None,
+    initial: InitialGuess | ArrayLike | None = None,
+    directed: Directed | None = None,
     time_limit: float | None = None,
-    n_starts: int | None = None,
-    random_state: Any = None,
+    random_state: RandomState = None,
 ) -> Cut:
     """Cut a signed graph: find b in {-1, +1}^n with large b'Wb.
 
     Parameters
     ----------
     W : array, DataFrame, scipy.sparse matrix, networkx graph, list of edges or SignedGraph
-        Symmetric weights; positive attracts, negative repels, 0 is no edge. The diagonal is ignored. See `as_graph`.
-    initial, update, n_starts : InitialGuess, LocalSearch, int, default=None
-        Where one of them is given, the search is `Restarts(initial, update, n_starts)`, the paper's way; n_starts is
-        then 10 by default.
+        Weights; positive attracts, negative repels, 0 is no edge. Self-loops and the diagonal are ignored, edges
+        repeated in the same direction are summed, and an edge given in both directions with equal weights counts once;
+        see `as_graph`.
     search : Annealing or Restarts, default=None
-        None is `Annealing()`, unless one of the three above is given.
+        None: `Annealing()`. `Restarts(initial=..., update=..., n_starts=...)` is the paper's local search.
     bound : UpperBound, default=None
-        Bounds what any partition could reach: `SemidefiniteBound()`, `CycleBound()` or, of these, `SuitableBound()`;
-        see `certify`. None leaves what the search itself knows.
+        Upper bound of b'Wb to compute after the search: `SemidefiniteBound()`, `CycleBound()`, or `SuitableBound()`,
+        which chooses one of the two; see `certify`. None: the bound that the search itself knows.
+    initial : InitialGuess or array-like of shape (n,), default=None
+        Where the search starts, in place of its own parameter `initial`. An array of -1 and +1 is a partition to
+        improve upon; the result is never worse.
+    directed : {"sum", "mean", "sign"} or None, default=None
+        How the two directions of an edge are combined if their weights differ; see `as_graph`. None: an error.
     time_limit : float, default=None
-        Seconds for reading the graph and the search; a bound may take as long again. What cannot be interrupted on a
-        large graph, reading it, its reduction and a first descent, is finished even if that takes longer; compiling
-        does not count. Ctrl-C ends the search too, and its best cut so far is returned; while the bound is looked for,
-        the cut without it. None lets the search end by itself, for `Annealing()` after about a second's work, more on
-        large graphs, with a result that depends on the seed alone.
-    random_state : int, Generator, RandomState or None
-        Same seed, same cut.
+        Seconds for reading the graph and for the search; a bound may take as long again. Steps that cannot be
+        interrupted on a large graph (reading, reduction, the first descent) are completed even if they take longer;
+        compilation does not count. Ctrl-C ends the search as well and returns the best cut so far; during the
+        computation of the bound it returns the cut without that bound. None: the search ends by itself, `Annealing()`
+        after about one second of work, more on large graphs, and its result depends on the seed alone.
+    random_state : int, Generator, RandomState or None, default=None
+        An integer makes the result reproducible.
 
     Returns
     -------
@@ -145,80 +102,69 @@ def signed_cut(
     >>> bool(cut.partition[0] == cut.partition[1] != cut.partition[2] == cut.partition[3]), cut.value, cut.proved
     (True, 12.0, True)
     """
-    restarts_asked = any(part is not None for part in (initial, update, n_starts))
-    if search is not None and restarts_asked:
-        raise ValueError("give initial, update and n_starts to the search itself, such as Restarts(initial, update).")
-    check_seconds(time_limit)
-    _check_part("initial", initial, "guess", "RandomGuess()")
-    _check_part("update", update, "improve", "BitUpdate()")
-    _check_part("search", search, "solve", "Annealing()")
-    _check_part("bound", bound, "bound", "SuitableBound()")
-    if search is None:
-        search = Restarts(initial, update, 10 if n_starts is None else n_starts) if restarts_asked else Annealing()
+    return solve(
+        partial(as_graph, W, directed),
+        search=search,
+        bound=bound,
+        initial=initial,
+        time_limit=time_limit,
+        random_state=random_state,
+    )
+
+
+def solve(
+    read: Callable[[], SignedGraph],
+    *,
+    search: Search | None = None,
+    bound: UpperBound | None = None,
+    initial: InitialGuess | ArrayLike | None = None,
+    time_limit: float | None = None,
+    random_state: RandomState = None,
+) -> Cut:
+    """`signed_cut` of the graph that `read` returns; the time for reading it counts."""
+    check_time_limit(time_limit)
+    check_component("search", search, "solve", "Annealing()")
+    check_component("bound", bound, "bound", "SuitableBound()")
+    search = Annealing() if search is None else search
     rng, clock = as_generator(random_state), getattr(search, "clock", None) or time.perf_counter
     start = clock()
-    graph = as_graph(W)
+    graph = read()
+    if initial is not None:
+        search = _started_from(search, initial, graph.n_nodes)
+    guess = getattr(search, "initial", None)
     seconds = time_limit
-    if time_limit is not None:  # reading the graph counts, but leaves some time to search
-        seconds = max(time_limit - (clock() - start), 0.1 * time_limit)
-        _warm_up_for(graph, getattr(search, "initial", None), bound)
+    if time_limit is not None:
+        seconds = max(time_limit - (clock() - start), LEAST_SEARCH * time_limit)
+        warm_up(graph, guess, bound)
     cut = search.solve(graph, rng, seconds)
-    return cut if bound is None or cut.status == "interrupted" else _certified(cut, bound, rng, time_limit)
-
-
-def _check_part(name: str, part: object, method: str, example: str) -> None:
-    """Refuse what is no part: a string, or a class in place of an object."""
-    if part is not None and (isinstance(part, type) or not hasattr(part, method)):
-        raise ValueError(f"{name}={part!r}: give an object such as {example}.")
-
-
-def _certified(cut: Cut, bound: UpperBound, rng: np.random.Generator, time_limit: float | None) -> Cut:
-    """Return the cut with its bound; without it where Ctrl-C ends that."""
+    if cut.graph is None:
+        cut = replace(cut, graph=graph)
+    if isinstance(guess, GivenGuess):
+        cut = _no_worse(cut, graph, guess.guess(graph, rng))
+    if bound is None or cut.status == "interrupted":
+        return cut
     try:
         return certify(cut, bound, rng, time_limit)
     except KeyboardInterrupt:
         return replace(cut, status="interrupted")
 
 
-def _warm_up_for(graph: SignedGraph, initial: InitialGuess | None, bound: UpperBound | None) -> None:
-    """Compile or load what a graph and the parts of its search need."""
-    weights = graph.weights if isinstance(graph, DenseGraph) else np.empty(0)
-    warm_up(weights.dtype, weights.flags.writeable)
-    if isinstance(initial, AlonNaorGuess) or isinstance(bound, SemidefiniteBound | SuitableBound):
-        warm_up_mixing(weights.dtype)
+def _started_from(search: Search, initial: InitialGuess | ArrayLike, n: int) -> Search:
+    """Return a copy of the search that starts from a guess or from a given partition of n nodes."""
+    if isinstance(initial, str | type):
+        raise TypeError(f"initial={initial!r}: expected an object such as RandomGuess(), or a partition")
+    if not hasattr(search, "initial"):
+        raise TypeError(f"search={search!r} has no parameter `initial`: use Annealing() or Restarts()")
+    search = copy.copy(search)
+    is_guess = hasattr(initial, "guess")
+    search.initial = initial if is_guess else GivenGuess(check_partition("initial", initial, n))
+    return search
 
 
-@cache
-def warm_up(dtype: np.dtype[Any], is_writeable: bool = True) -> None:
-    """Compile or load the kernels, once, so that no time limit pays for it.
-
-    Those of sparse graphs, those of dense ones in float64, in which a sparse graph may end, and those of dense weights
-    as they are given: numba tells arrays apart that must not be written to.
-    """
-    rng, n = np.random.default_rng(0), 30
-    first, step = np.repeat(np.arange(n), 3), np.tile([1, 2, 5], n)
-    signs = rng.choice([-1.0, 1.0], 3 * n)
-    graphs: list[SignedGraph] = [sparse_graph(n, first, (first + step) % n, unit * signs) for unit in (1.0, 1 / 3)]
-    W = np.triu(rng.normal(size=(n, n)), 1)
-    graphs.append(DenseGraph(W + W.T))
-    if dtype != np.float64 or not is_writeable:
-        given = (W + W.T).astype(dtype)
-        given.flags.writeable = is_writeable
-        graphs.append(DenseGraph(given))
-    for graph in graphs:
-        walk, partition = walk_on(graph, rng), RandomGuess().guess(graph, rng)
-        walk.place(partition)
-        walk.anneal(np.ones(1), np.zeros(1, np.int64))
-        walk.descend()
-        walk.combine(partition, walk.partition)
-        BitUpdate().improve(graph, partition, rng)
-    small = Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)
-    if small.status == "interrupted":  # Ctrl-C is meant for the caller's graph
-        raise KeyboardInterrupt
-
-
-@cache
-def warm_up_mixing(dtype: np.dtype[Any]) -> None:
-    """`warm_up` for the mixing method, on sparse weights and on those of a dense graph."""
-    for kind in (np.dtype(np.float64), dtype):
-        mix(DenseGraph(np.ones((2, 2), kind)), None, 1, 0.0, np.random.default_rng(0))
+def _no_worse(cut: Cut, graph: SignedGraph, given: Partition) -> Cut:
+    """Return the cut, or the given partition, improved by single flips, if Ctrl-C or rounding left the cut below it."""
+    if graph.value(given) <= cut.value:
+        return cut
+    improved = BitUpdate().improve(graph, given, np.random.default_rng(0))
+    value = graph.value(improved.partition)
+    return replace(cut, partition=improved.partition, value=value, upper_bound=max(cut.upper_bound, value))

@@ -1,4 +1,4 @@
-"""Smallest eigenvectors of matrices known by their products alone."""
+"""Smallest eigenvectors of symmetric matrices that are given by their products with vectors."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from proxcode.cut.graph import SignedGraph, Vector
 
-DENSE_LIMIT = 64  # below this a full decomposition is cheaper than Lanczos, and never fails to converge
+# Largest number of rows for which all eigenvectors are computed: cheaper than Lanczos' method, and always converges.
+DENSE_LIMIT = 64
 
 
 def smallest_eigenpairs(
@@ -22,9 +23,10 @@ def smallest_eigenpairs(
         return values[:k], vectors[:, :k]
     start = rng.standard_normal(n)
     scale = float(np.abs(matvec(start)).max())
-    if scale == 0.0:  # no weights at all: every vector will do
+    # Without weights every vector is an eigenvector.
+    if scale == 0.0:
         return np.zeros(k), np.linalg.qr(rng.standard_normal((n, k)))[0]
-    # Lanczos stops by an absolute measure, so it is given an operator of unit scale.
+    # Lanczos' method stops by an absolute measure, so the operator is scaled to unit size.
     operator = scipy.sparse.linalg.LinearOperator(
         (n, n), matvec=lambda x: matvec(np.ravel(x)) / scale, dtype=np.float64
     )
@@ -36,14 +38,16 @@ def smallest_eigenpairs(
 def diagonal_shift(graph: SignedGraph) -> float:
     """Return a shift that makes W positive semidefinite (Theorem 3): |lambda_min|, rounded up.
 
-    Lanczos meets lambda_min from above; the norm of its residual bounds how far an eigenvalue lies from the estimate,
-    and is added. A Gershgorin bound would be safe too, but so large that the vector update freezes at its start.
-    The graph keeps the shift for the next start; drawn from a seed of its own, it is the same whoever asks first.
+    Lanczos' method approaches lambda_min from above; the norm of its residual bounds the distance of the nearest
+    eigenvalue from the estimate, and is added. A Gershgorin bound would be safe too, but so large that no step of the
+    vector update would change anything. The shift is cached in the graph for later starts; it does not depend on the
+    caller's random numbers.
     """
     if graph.shift is None:
         values, vectors = smallest_eigenpairs(graph.matvec, graph.n_nodes, 1, np.random.default_rng(0))
         rest = graph.matvec(vectors[:, 0]) - values[0] * vectors[:, 0]
-        unit = float(np.abs(rest).max()) or 1.0  # squares of the largest weights would overflow
+        # Squares of the largest weights would overflow.
+        unit = float(np.abs(rest).max()) or 1.0
         residual = unit * float(np.linalg.norm(rest / unit))
         graph.shift = float(max(0.0, -values[0]) + residual + 1e-9 * abs(values[0]))
     return graph.shift
@@ -52,12 +56,13 @@ def diagonal_shift(graph: SignedGraph) -> float:
 def smallest_laplacian_eigenvectors(graph: SignedGraph, k: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the k smallest non-trivial eigenvectors of L = D - W, as columns.
 
-    The constant vector is an eigenvector of L with eigenvalue 0. Signed weights can put other eigenvalues below it, so
-    it cannot be told by its rank: it is moved to the top of the spectrum instead.
+    The constant vector is an eigenvector of L with eigenvalue 0. With signed weights other eigenvalues may be negative,
+    so that it is not always the smallest one: it is moved to the top of the spectrum instead.
     """
     n = graph.n_nodes
     degrees = graph.matvec(np.ones(n))
-    top = 2.0 * graph.absolute_degrees().max()  # no eigenvalue of L is larger
+    # No eigenvalue of L is larger.
+    top = 2.0 * graph.absolute_degrees().max()
 
     def laplacian(x: Vector) -> Vector:
         return degrees * x - graph.matvec(x) + top * x.mean()

@@ -1,11 +1,11 @@
-"""The paper's precision-recall curves of 50-bit codes, all methods.
+"""Precision-recall curves of 50-bit codes, all methods.
 
-In place of LabelMe, which cannot be had, two sets of GIST descriptors with near by a radius: scene15, some of whose
-images are LabelMe's, 4,000 to learn from in all 512 dimensions with 50 neighbours on average; and CIFAR-10 with
-LabelMe's numbers (20,019 to learn from, PCA to 40 dimensions, the radius taken in these, 100 neighbours). Training
-points are the base, test points the queries; the radius is known to PPC alone, MLH takes its own. MNIST and CIFAR-10
-with near by class, test points against one another. Drawn is the mean precision of three splits at each recall; the
-curve of each split is in the table.
+LabelMe, which the paper uses, is not available. Two datasets of GIST descriptors with near by a radius replace it:
+scene15, which contains some images of LabelMe, with 4,000 training samples of all 512 dimensions and 50 neighbours on
+average; and CIFAR-10 with the numbers of LabelMe (20,019 training samples, PCA to 40 dimensions, in which the radius is
+taken, 100 neighbours on average). Training samples are the base and test samples the queries. Only PPC is given the
+radius; MLH uses its own. MNIST and CIFAR-10 are evaluated with near by class, among the test samples. The figure shows
+the mean precision of three splits at each recall; the CSV file holds the curve of each split.
 """
 
 from pathlib import Path
@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.experiments.methods import METHODS, SLOW
-from proxcode.experiments.report import mean_and_spread, reasons, shown, write_text
-from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells
+from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown, write_text
+from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells, write_rows
 from proxcode.experiments.table import CURVE_BITS as N_BITS
-from proxcode.files import write_table
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
 from proxcode.plots import COLOURS, save_figure
 
@@ -31,48 +30,53 @@ PROTOCOLS = {
 QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
 STYLES = ("-", "--", ":", "-.")
 RECALLS = np.linspace(0.01, 1, 100)
-MOST_POINTS = 256  # of a curve in the table: distances that are real numbers have thousands
-VISIBLE = 0.005  # of precision: what lies less above is not told
+# Approximate number of points of a curve in the CSV file: curves of real-valued distances have thousands.
+MOST_POINTS = 256
+# Smallest difference in precision that is reported.
+VISIBLE = 0.005
 
 Curves = dict[str, dict[str, PrecisionRecall]]
 
 
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Draw the curves; write `precision_recall.csv`, `precision_recall.md` and `precision_recall.png`."""
+    """Compute and draw the curves; write `precision_recall.csv`, `precision_recall.md` and `precision_recall.png`."""
     protocols, seeds = (QUICK_PROTOCOLS, SEEDS[:1]) if quick else (PROTOCOLS, SEEDS)
     names = [name for name in METHODS if name not in SLOW]
     cells = [Cell(protocol, name, seed, (N_BITS,)) for protocol in protocols for name in names for seed in seeds]
     rows = run_cells(cells, output, quick=quick, verbose=verbose)
     of_splits = {cell: precision_recall(*counts) for cell in cells for counts in histograms(cell, output).values()}
-    curves: Curves = {protocol: {} for protocol in protocols}
-    for protocol, name in dict.fromkeys((cell.protocol, cell.method) for cell in of_splits):
-        alike = [curve for cell, curve in of_splits.items() if (cell.protocol, cell.method) == (protocol, name)]
-        curves[protocol][name] = mean_curve(alike)
+    alike: dict[str, dict[str, list[PrecisionRecall]]] = {protocol: {} for protocol in protocols}
+    for cell, curve in of_splits.items():
+        alike[cell.protocol].setdefault(cell.method, []).append(curve)
+    curves = {
+        protocol: {name: mean_curve(some) for name, some in of_methods.items()}
+        for protocol, of_methods in alike.items()
+    }
     paths = [output / f"precision_recall.{ending}" for ending in ("csv", "md", "png")]
-    write_table(paths[0], _columns(of_splits))
+    write_rows(paths[0], [row for cell, curve in of_splits.items() for row in _points(cell, curve)])
     write_text(paths[1], markdown(curves, rows, protocols) + reasons(cells, output))
     save_figure(draw(curves, protocols), paths[2], dpi=200)
     return paths
 
 
 def markdown(curves: Curves, rows: list[Row], titles: dict[str, str]) -> str:
-    """Return a table for each protocol: area under the curve, and where a method's curve lies above that of PPC."""
-    lines = []
+    """Format a table for each protocol: area under the curve, and where a method's curve lies above that of PPC."""
+    header = ["method", "area", f"above PPC by more than {VISIBLE}"]
+    texts = []
     for protocol, of_methods in curves.items():
-        lines += [f"{titles[protocol]}, {N_BITS} bits", ""]
-        lines += [f"| method | area | above PPC by more than {VISIBLE} |", "|---|---|---|"]
-        for name, curve in sorted(of_methods.items(), key=lambda item: -area_under_curve(item[1])):
-            areas = [row["auc"] for row in rows if (row["protocol"], row["method"]) == (protocol, name)]
+        lines = []
+        for name, curve in _by_area(of_methods):
+            areas = select(rows, "auc", protocol=protocol, method=name)
             above = where_above(curve, of_methods["PPC"]) if "PPC" in of_methods else []
-            lines.append(f"| {name} | {shown(*mean_and_spread(areas))} | {', '.join(above)} |")
-        lines.append("")
-    return "\n".join(lines)
+            lines.append([name, shown(*mean_and_spread(areas)), ", ".join(above)])
+        texts.append(f"{titles[protocol]}, {N_BITS} bits\n\n" + markdown_table(header, lines))
+    return "\n".join(texts)
 
 
 def where_above(curve: PrecisionRecall, other: PrecisionRecall) -> list[str]:
-    """Return the stretches of recall in which one curve is visibly higher than another, and by how much at most.
+    """Return the intervals of recall in which a curve is visibly higher than another, and the largest difference.
 
-    Recall is looked at in steps of a hundredth.
+    Recall is compared in steps of 0.01.
 
     Examples
     --------
@@ -82,10 +86,10 @@ def where_above(curve: PrecisionRecall, other: PrecisionRecall) -> list[str]:
     """
     lead = _at_recalls(curve) - _at_recalls(other)
     places = np.flatnonzero(lead > VISIBLE)
-    stretches = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
+    intervals = np.split(places, np.flatnonzero(np.diff(places) > 1) + 1) if len(places) else []
     return [
         f"recall {RECALLS[some[0]]:.2f} to {RECALLS[some[-1]]:.2f} by {lead[some].max():.3f}".replace("0.", ".")
-        for some in stretches
+        for some in intervals
     ]
 
 
@@ -95,25 +99,33 @@ def mean_curve(curves: list[PrecisionRecall]) -> PrecisionRecall:
 
 
 def _at_recalls(curve: PrecisionRecall) -> NDArray[np.float64]:
-    """Return precision along the curve; before its first point that point's, of equal recalls the first's."""
+    """Interpolate precision at RECALLS.
+
+    Recalls below that of the first threshold have its precision; of several thresholds with equal recall the first one
+    is used.
+    """
     rises = np.diff(curve.recall, prepend=-1.0) > 0
     return np.interp(RECALLS, curve.recall[rises], curve.precision[rises])
 
 
-def _columns(curves: dict[Cell, PrecisionRecall]) -> dict[str, Any]:
-    points = [
-        (cell.protocol, cell.method, cell.seed, number, recall, precision)
-        for cell, curve in curves.items()
-        for number, (precision, recall) in enumerate(zip(curve.precision, curve.recall, strict=True))
-        if number % -(-len(curve.recall) // MOST_POINTS) == 0 or number == len(curve.recall) - 1
+def _points(cell: Cell, curve: PrecisionRecall) -> list[Row]:
+    """Return evenly spaced points of a curve, including the last, as rows of the CSV file."""
+    last = len(curve.recall) - 1
+    step = -(-len(curve.recall) // MOST_POINTS)
+    about = {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed}
+    return [
+        {**about, "point": number, "recall": curve.recall[number], "precision": curve.precision[number]}
+        for number in range(last + 1)
+        if number % step == 0 or number == last
     ]
-    columns = zip(*points, strict=True)
-    names = ("protocol", "method", "seed", "point", "recall", "precision")
-    return {name: np.array(column) for name, column in zip(names, columns, strict=True)}
+
+
+def _by_area(curves: dict[str, PrecisionRecall]) -> list[tuple[str, PrecisionRecall]]:
+    return sorted(curves.items(), key=lambda item: -area_under_curve(item[1]))
 
 
 def draw(curves: Curves, titles: dict[str, str]) -> Any:
-    """Return one panel for each protocol and one legend for all; methods in the order of their area."""
+    """Draw a panel for each protocol, with one legend for all."""
     from matplotlib.figure import Figure
 
     n_columns = min(2, len(curves))
@@ -124,12 +136,11 @@ def draw(curves: Curves, titles: dict[str, str]) -> Any:
     looks = {name: (COLOURS[i % len(COLOURS)], STYLES[i // len(COLOURS) % len(STYLES)]) for i, name in enumerate(names)}
     handles: dict[str, Any] = {}
     for ax, (protocol, of_methods) in zip(axes, curves.items(), strict=False):
-        for name, curve in sorted(of_methods.items(), key=lambda item: -area_under_curve(item[1])):
+        for name, curve in _by_area(of_methods):
             colour, style = looks[name]
             width = 2.5 if name == "PPC" else 1.2
             (handles[name],) = ax.plot(curve.recall, curve.precision, color=colour, linestyle=style, linewidth=width)
-        ax.set(
-            xlabel="recall", ylabel="precision", title=f"{titles[protocol]}, {N_BITS} bits", xlim=(0, 1), ylim=(0, 1.02)
-        )
+        title = f"{titles[protocol]}, {N_BITS} bits"
+        ax.set(xlabel="recall", ylabel="precision", title=title, xlim=(0, 1), ylim=(0, 1.02))
     figure.legend([handles[name] for name in names], names, loc="outside right center", frameon=False)
     return figure

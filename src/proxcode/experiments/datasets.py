@@ -1,13 +1,13 @@
-"""Real data by name: `load("mnist")`.
+"""Datasets by name: `load("mnist")`.
 
-A dataset that comes in a file is looked for in this order:
+A dataset that is stored in a file is searched in this order:
 
-1. the folder that the environment variable PROXCODE_DATA names,
-2. the cache: PROXCODE_CACHE, else the folder proxcode in XDG_CACHE_HOME or ~/.cache,
-3. OpenML, for those that are there; the download is checked and goes to the cache.
+1. the folder of the environment variable PROXCODE_DATA,
+2. the cache folder: PROXCODE_CACHE, or the subfolder proxcode of XDG_CACHE_HOME or ~/.cache,
+3. OpenML, if the dataset is available there; the download is verified and stored in the cache folder.
 
-Both folders hold the same files: `x` (n, d), and where there are any `y`, and `is_train` or `n_train`, the number of
-training points, which are the first ones.
+Both folders hold the same `.npz` files with the arrays `x` (n_samples, n_features), if available the labels `y`, and
+`is_train` or `n_train`, the number of training samples, which come first.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Dataset(NamedTuple):
-    """Points, with their labels and the usual split where there are any."""
+    """Samples, with their labels and their usual split if they have one."""
 
     name: str
     X: NDArray[np.float32]
@@ -49,7 +49,8 @@ def load(name: str) -> Dataset:
     Returns
     -------
     Dataset
-        With X float32 of shape (n, d), y integers or None, is_train bool or None, and its source in `about`.
+        X is float32 of shape (n_samples, n_features), y integer or None, is_train boolean or None. `about` names the
+        source.
 
     Examples
     --------
@@ -58,7 +59,7 @@ def load(name: str) -> Dataset:
     ((1797, 64), dtype('float32'), None)
     """
     if name not in DATASETS:
-        raise ValueError(f"there is no dataset {name!r}: choose one of {', '.join(DATASETS)}.")
+        raise ValueError(f"name={name!r}: expected one of {', '.join(DATASETS)}.")
     return DATASETS[name]()
 
 
@@ -72,7 +73,7 @@ def _digits() -> Dataset:
 
 def _uniform() -> Dataset:
     X = np.random.default_rng(0).random((4000, 10)) - 0.5
-    about = "4,000 uniform points in 10 dimensions, as in the benchmark of MLH (Norouzi and Fleet, 2011); generated"
+    about = "4,000 uniform samples in 10 dimensions, as in the benchmark of MLH (Norouzi and Fleet, 2011); generated"
     return Dataset("uniform-10d", X.astype(np.float32), None, np.arange(len(X)) < 1000, about)
 
 
@@ -108,7 +109,7 @@ _FILES = {
         "SIFT of 103,936 Photo Tourism patches (Winder and Brown, 2007), for Notredame of the benchmark of MLH",
     ),
     "nursery": ("nursery.npz", "12,960 applications to nursery schools, 8 ordinal attributes, 5 classes; UCI"),
-    "sift10k": ("sift10k.npz", "10,000 SIFT descriptors, the base of a small benchmark whose queries lie in it"),
+    "sift10k": ("sift10k.npz", "10,000 SIFT descriptors, the base of a small benchmark whose queries are among them"),
 }
 DATASETS: dict[str, Callable[[], Dataset]] = {
     "digits": _digits,
@@ -117,21 +118,22 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
 }
 
 
-# Files: found, or made and kept in the cache.
+# Files.
 
 
 def _arrays(name: str, file: str) -> Arrays:
-    """Return the arrays of a file, from the first source that has it."""
+    """Return the arrays of a file from the first source that has it; downloads are stored in the cache folder."""
     cache = _cache_folder()
     for folder in (_data_folder(), cache):
         if folder is not None and (folder / file).is_file():
             return _read(folder / file)
     if file not in _MAKERS:
         raise FileNotFoundError(
-            f"{name} is not here: nothing is downloaded for it, so set PROXCODE_DATA to a folder with {file}, or copy "
-            f"that file to {cache}."
+            f"dataset {name!r}: {file} was not found and cannot be downloaded; set PROXCODE_DATA to a folder that "
+            f"contains it, or copy it to {cache}."
         )
-    cache.mkdir(parents=True, exist_ok=True)  # before a download that could not be kept
+    # Created before the download, which could not be stored otherwise.
+    cache.mkdir(parents=True, exist_ok=True)
     arrays = _MAKERS[file](name)
     _write(cache / file, arrays)
     return arrays
@@ -142,8 +144,9 @@ def _data_folder() -> Path | None:
     if not value:
         return None
     folder = Path(value).expanduser()
-    if not folder.is_dir():  # else a slip in its name would start a download
-        raise NotADirectoryError(f"PROXCODE_DATA is {value}, which is no folder: name one, or unset it.")
+    # Without this check a misspelt folder would start a download.
+    if not folder.is_dir():
+        raise NotADirectoryError(f"PROXCODE_DATA={value}: expected an existing folder; correct it or unset it.")
     return folder
 
 
@@ -158,7 +161,7 @@ def _read(path: Path) -> Arrays:
         with path.open("rb") as file, np.load(file) as arrays:
             return dict(arrays)
     except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read ({error}): copy it again, or remove it.") from error
+        raise ValueError(f"{path} cannot be read ({error}): copy it again or delete it.") from error
 
 
 def _write(path: Path, arrays: Arrays) -> None:
@@ -170,39 +173,46 @@ def _write(path: Path, arrays: Arrays) -> None:
 
 
 class _Source(NamedTuple):
-    """Images on OpenML: bytes, the training ones first."""
+    """Images on OpenML, as bytes, the training images first.
+
+    Attributes
+    ----------
+    digest : str or None
+        SHA-256 of the bytes of the images followed by those of the labels, if known.
+    """
 
     name: str
     data_id: int
     shape: tuple[int, int]
     n_train: int
-    digest: str | None = None  # SHA-256 of the images' bytes and then the labels', where it is known
+    digest: str | None = None
 
 
 _MNIST = _Source(
     "mnist_784", 554, (70_000, 784), 60_000, "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
 )
-# The bytes of these two have not been at hand to take a digest of. They are checked by shape and range, and
-# their order by its training set, which holds equally many images of each class: another order hardly would.
+# The digests of these two are not known. They are verified by shape and range, and their order by the training images,
+# which are equally many of each class: in another order they hardly would be.
 _FASHION = _Source("Fashion-MNIST", 40996, (70_000, 784), 60_000)
 _CIFAR10 = _Source("CIFAR_10", 40927, (60_000, 3072), 50_000)
 
 
 def _downloaded(source: _Source, name: str) -> Arrays:
-    """Return images and labels in bytes, checked; without `n_train` where they are not in the usual order."""
+    """Return verified images and labels as bytes; without `n_train` if they are not in the usual order."""
     values, labels = _fetched(source, name)
-    with np.errstate(invalid="ignore"):  # what no byte holds is found below
+    # Values that a byte cannot hold are detected below.
+    with np.errstate(invalid="ignore"):
         x, y = values.astype(np.uint8), labels.astype(np.uint8)
-    remedy = f"try again, or set PROXCODE_DATA to a folder with {_FILES[name][0]}."
+    remedy = f"try again, or set PROXCODE_DATA to a folder that contains {_FILES[name][0]}."
     if x.shape != source.shape or y.shape != x.shape[:1] or not np.array_equal(x, values):
         raise ValueError(
             f"OpenML {source.data_id} ({source.name}) for {name} has shape {x.shape} and values from {values.min():g} "
-            f"to {values.max():g}, not shape {source.shape} and whole numbers from 0 to 255: {remedy}"
+            f"to {values.max():g}; expected shape {source.shape} and integers from 0 to 255: {remedy}"
         )
     if source.digest is not None and _digest(x, y) != source.digest:
         raise ValueError(
-            f"OpenML {source.data_id} ({source.name}) for {name} has the SHA-256 {_digest(x, y)}, not {source.digest}: "
-            f"{remedy}"
+            f"OpenML {source.data_id} ({source.name}) for {name} has SHA-256 {_digest(x, y)}; expected "
+            f"{source.digest}: {remedy}"
         )
     arrays = {"x": x, "y": y}
     if source.digest is not None or len(set(np.bincount(y[: source.n_train]))) == 1:
@@ -213,7 +223,8 @@ def _downloaded(source: _Source, name: str) -> Arrays:
 def _fetched(source: _Source, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     from sklearn.datasets import fetch_openml
 
-    parser = "auto" if find_spec("pandas") else "liac-arff"  # slower, but needs no pandas
+    # The parser liac-arff is slower, but does not need pandas.
+    parser = "auto" if find_spec("pandas") else "liac-arff"
     try:
         values, labels = fetch_openml(
             data_id=source.data_id, as_frame=False, return_X_y=True, parser=parser, cache=False
@@ -221,8 +232,8 @@ def _fetched(source: _Source, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     except (OSError, ValueError, HTTPException) as error:
         raise ConnectionError(
             f"{name} is neither in PROXCODE_DATA nor in {_cache_folder()}, and OpenML {source.data_id} "
-            f"({source.name}) could not be downloaded ({error}): try again, or set PROXCODE_DATA to a folder with "
-            f"{_FILES[name][0]}."
+            f"({source.name}) could not be downloaded ({error}): try again, or set PROXCODE_DATA to a folder that "
+            f"contains {_FILES[name][0]}."
         ) from error
     return np.asarray(values), np.asarray(labels)
 

@@ -1,13 +1,15 @@
-"""How the codes of a model are judged on a split: by Hamming distance, or by distances of the model's own.
+"""Counts of near and far pairs of a split: by the Hamming distance of codes, or by a model's own distances.
 
 Distances that are real numbers are counted by levels:
 
-1. `LEVELS` - 1 thresholds at quantiles of the distances of up to `SAMPLE` queries, spread evenly, to the whole base;
-   the quantiles are the squares of equal steps, so that levels are finest among the nearest, which rankings hang on,
-2. near and far points of each query by the level of their distance, some queries at a time.
+1. `LEVELS` - 1 thresholds are quantiles of the distances of up to `SAMPLE` evenly spaced queries to the whole base. The
+   quantiles are squares of equally spaced numbers, so that levels are finest among the nearest samples, which decide
+   rankings.
+2. Near and far base samples of each query are counted by the level of their distance.
 
-Points within a level count as at equal distance: areas and rankings are exact up to ties within a level. Where the
-sample has fewer distinct distances than levels, each is a level of its own, and figures are those of the distances.
+Base samples at the same level count as equally distant: areas and rankings are exact up to ties within a level. If the
+sampled queries have fewer distinct distances than levels, each distance is a level of its own and the results are
+exact.
 """
 
 from abc import ABC, abstractmethod
@@ -16,40 +18,47 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.experiments.protocols import FAR, NEAR, QUERY_BLOCK, Split
-from proxcode.metrics import Counts
+from proxcode.experiments.protocols import Split
+from proxcode.hamming import distances, pack
+from proxcode.metrics import Counts, count_pairs
 from proxcode.peers.quantisers import FaissPQ, FaissRaBitQ
 
+# Largest number of levels of real-valued distances.
 LEVELS = 4096
+# Largest number of queries whose distances determine the levels.
 SAMPLE = 256
 
 
 class Judge(ABC):
-    """The codes of a model on a split."""
+    """Codes of a model on a split."""
 
     is_hamming: bool
 
     @abstractmethod
     def counts(self, n_bits: int) -> tuple[Counts, Counts]:
-        """Count near and far points by distance, for each query, at a code length."""
+        """Count near and far base samples by distance for each query, at a code length."""
 
 
 class ByHammingDistance(Judge):
-    """Counts by Hamming distance, of the whole code or its beginning."""
+    """Counts by Hamming distance, of the whole code or of a prefix."""
 
     is_hamming = True
 
     def __init__(self, split: Split, model: Any) -> None:
-        self.split, self.bits = split, split.encode(model)
+        self.split = split
+        self.queries = model.transform(split.test)
+        self.base = self.queries if split.base is split.test else model.transform(split.base)
 
     def counts(self, n_bits: int) -> tuple[Counts, Counts]:
-        """Return counts at distances 0 to n_bits."""
-        near, far = self.split.counts(*(bits[:, :n_bits] for bits in self.bits))
-        return near[:, : n_bits + 1], far[:, : n_bits + 1]
+        """Count at the distances 0 to n_bits."""
+        split, queries, base = self.split, pack(self.queries[:, :n_bits]), pack(self.base[:, :n_bits])
+        return count_pairs(
+            len(queries), n_bits + 1, split.near_rows, lambda block: distances(queries[block], base), split.own_columns
+        )
 
 
 class ByOwnDistance(Judge):
-    """Counts by level of the distances that `model.distances(queries, codes)` gives, of the whole code alone."""
+    """Counts by level of the distances that `model.distances(queries, codes)` returns, of the whole code only."""
 
     is_hamming = False
 
@@ -57,23 +66,19 @@ class ByOwnDistance(Judge):
         self.split, self.model, self.codes = split, model, model.encode(split.base)
 
     def counts(self, n_bits: int) -> tuple[Counts, Counts]:
-        """Return counts at levels 0 to at most LEVELS - 1."""
-        queries = self.split.test
+        """Count at the levels 0 to at most LEVELS - 1."""
+        split, queries = self.split, self.split.test
         sample = np.unique(np.linspace(0, len(queries) - 1, SAMPLE).astype(np.int64))
         limits = levels(self.model.distances(queries[sample], self.codes))
-        n_levels = len(limits) + 1
-        near, far = np.zeros((2, len(queries), n_levels), np.int64)
-        for start in range(0, len(queries), QUERY_BLOCK):
-            block = slice(start, start + QUERY_BLOCK)
-            level = np.searchsorted(limits, self.model.distances(queries[block], self.codes))
-            for query, (row, kinds) in enumerate(zip(level, self.split.kinds(block), strict=True), start=start):
-                near[query] = np.bincount(row[kinds == NEAR], minlength=n_levels)
-                far[query] = np.bincount(row[kinds == FAR], minlength=n_levels)
-        return near, far
+
+        def level_rows(block: slice) -> NDArray[np.int64]:
+            return np.searchsorted(limits, self.model.distances(queries[block], self.codes))
+
+        return count_pairs(len(queries), len(limits) + 1, split.near_rows, level_rows, split.own_columns)
 
 
 def levels(distances: NDArray[Any]) -> NDArray[Any]:
-    """Return rising thresholds; a distance is at level k where k of them are below it.
+    """Return increasing thresholds; the level of a distance is the number of thresholds below it.
 
     Examples
     --------
@@ -89,5 +94,5 @@ def levels(distances: NDArray[Any]) -> NDArray[Any]:
 
 
 def judge(split: Split, model: Any) -> Judge:
-    """Encode what the split compares; return what counts it."""
+    """Encode queries and base with a fitted model; product and RaBitQ codes are compared by their own distances."""
     return (ByOwnDistance if isinstance(model, FaissPQ | FaissRaBitQ) else ByHammingDistance)(split, model)

@@ -1,4 +1,4 @@
-"""The methods that experiments compare, and which code lengths one fit of each serves."""
+"""The methods that the experiments compare, and which code lengths a single fit of each method covers."""
 
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
@@ -14,30 +14,37 @@ from proxcode.proximity import Proximity
 from proxcode.threshold import EqualErrorThreshold
 from proxcode.weights import GradientWeights
 
-SLOW = ("PPC-paper",)  # a support vector machine of thousands of points for each bit: hours on 59,000 points
-PAPER_SAMPLES = 5000  # points that each SVM of the paper's method is trained on, of more
+# Methods that would take hours on 59,000 samples: a support vector machine for each bit.
+SLOW = ("PPC-paper",)
+# Largest number of samples that each support vector machine of the paper's method is trained on.
+PAPER_SAMPLES = 5000
+
+# A function of code length and number of classes. Code lengths with the same value share one fit, at the longest.
+FitKey = Callable[[int, int], int]
 
 
 def one_fit(n_bits: int, n_classes: int) -> int:
-    """Serve all lengths: a shorter code is the beginning of a longer one."""
+    """Share one fit between all code lengths: a shorter code is a prefix of a longer one."""
     return 0
 
 
 def fit_each(n_bits: int, n_classes: int) -> int:
-    """Serve one length."""
+    """Fit each code length separately."""
     return n_bits
 
 
 def one_hot_fits(n_bits: int, n_classes: int) -> int:
-    """Serve all lengths that hold a bit for each class: the bits after those are 0."""
+    """Share one fit between all code lengths with a bit for each class: the bits after those are 0."""
     return max(n_classes - n_bits, 0)
 
 
 PARAMETERS: dict[str, dict[str, Any]] = {
-    "Sign": {"centred": True}  # coordinates of GIST are never negative
+    # Features of GIST are never negative.
+    "Sign": {"centred": True},
 }
-FITS: dict[str, Callable[[int, int], int]] = {
-    "LSH": one_fit,  # not the same bits at each length, but equally random ones
+FITS: dict[str, FitKey] = {
+    # A shorter code has other bits than a prefix of a longer one, but equally random ones.
+    "LSH": one_fit,
     "Sign": one_fit,
     "AGH": one_fit,
     "IMH-LE": one_fit,
@@ -48,36 +55,36 @@ FITS: dict[str, Callable[[int, int], int]] = {
 
 
 class Method(NamedTuple):
-    """A way to make codes.
+    """A hashing method.
 
     Attributes
     ----------
     make : function of n_bits, seed and proximity
-        Gives an object with fit and transform.
+        Returns an estimator with `fit` and `transform`.
     fit_of : function of n_bits and the number of classes
-        Lengths for which it gives the same number are served by one fit, that of the longest.
+        Code lengths for which it returns the same number share one fit, at the longest of them.
     needs_labels : bool
     """
 
     make: Callable[[int, int, Proximity | None], Any]
-    fit_of: Callable[[int, int], int]
+    fit_of: FitKey
     needs_labels: bool = False
 
     def groups(self, bits: Sequence[int], n_classes: int) -> list[list[int]]:
-        """Return the lengths that each fit serves, in rising order.
+        """Return the code lengths of each fit, in increasing order.
 
         Examples
         --------
         >>> METHODS["Hadamard"].groups([12, 127, 128], n_classes=10)
         [[12, 127], [128]]
         """
-        served: dict[int, list[int]] = {}
+        lengths: dict[int, list[int]] = {}
         for n_bits in sorted(bits):
-            served.setdefault(self.fit_of(n_bits, n_classes), []).append(n_bits)
-        return list(served.values())
+            lengths.setdefault(self.fit_of(n_bits, n_classes), []).append(n_bits)
+        return list(lengths.values())
 
     def can(self, split: Split) -> bool:
-        """Whether the method can learn from a split."""
+        """Whether the split has the labels that the method needs."""
         return split.labels is not None or not self.needs_labels
 
 
@@ -92,7 +99,7 @@ def _ppc_of_the_paper(n_bits: int, seed: int, proximity: Proximity | None) -> An
         threshold=EqualErrorThreshold(),
         weights=GradientWeights(),
         hash_function=SVMHash(max_samples=PAPER_SAMPLES),
-        cut_points=2 * PAPER_SAMPLES,
+        max_samples=2 * PAPER_SAMPLES,
         random_state=seed,
     )
 

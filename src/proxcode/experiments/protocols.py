@@ -1,12 +1,13 @@
-"""Splits of datasets, and how codes are judged on them.
+"""Protocols: how a dataset is split, and which pairs of queries and base samples are near.
 
-- labels: random test points, all others to train; test against test, self-pairs left out, near by label,
-- train-base: the same split; the training points are the base, the test points the queries,
-- unseen: train on some classes, retrieve among points of the others, self-pairs left out,
-- radius: near is within the radius at which training points have so many neighbours on average; the training points are
-  the base. "radius-unit" first takes off the training mean and scales rows to unit norm, as the MLH benchmark does.
+- labels: random test samples, all others for training; the test samples are queries and base, near means same label,
+- train-base: the same split; the test samples are the queries and the training samples the base,
+- unseen: training on some of the classes; the samples of the other classes are queries and base,
+- radius: near means within the radius at which training samples have a given mean number of neighbours; the test
+  samples are the queries and the training samples the base. "radius-unit" first subtracts the training mean and scales
+  samples to unit norm, as in the MLH benchmark.
 
-The seed draws the split.
+The seed determines the split.
 """
 
 from abc import ABC, abstractmethod
@@ -18,18 +19,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.experiments.datasets import Dataset, load
-from proxcode.hamming import Codes, distances, pack
-from proxcode.metrics import Counts, ranking_counts
+from proxcode.metrics import QUERY_BLOCK
 from proxcode.proximity import Proximity, WithinRadius
 from proxcode.utils.blocks import map_blocks
 
 Matrix = NDArray[Any]
-QUERY_BLOCK = 128
-NEAR, FAR, NONE = 0, 1, 2
+Index = NDArray[np.int64]
 
 
 class Size(NamedTuple):
-    """Points of a split; None is all that are left."""
+    """Numbers of samples of a split; None: all remaining samples."""
 
     n_train: int | None
     n_test: int
@@ -39,145 +38,102 @@ QUICK = Size(1500, 300)
 
 
 class Split(ABC):
-    """What a method learns from, and how its codes are judged.
+    """Training samples, and test samples that are compared with base samples.
 
     Attributes
     ----------
-    train, test : ndarrays
+    train, test, base : ndarrays of shape (n, n_features)
+        The test samples are the queries.
     labels : ndarray or None
-        Of the training points.
+        Labels of the training samples.
     proximity : Proximity or None
-        What near means, where it is not by labels.
+        Proximity to learn; None: by labels.
+    own_columns : ndarray or None
+        Place of each query in the base, where a query does not count as its own neighbour; None: no query belongs to
+        the base.
     rows : dict of str to ndarray
-        The rows of the dataset that the points are, to be saved with results.
+        Row numbers of the samples in the dataset, stored with the results.
     """
 
     train: Matrix
     test: Matrix
+    base: Matrix
     labels: Matrix | None = None
     proximity: Proximity | None = None
-    rows: dict[str, NDArray[np.int64]]
-
-    def encode(self, model: Any) -> tuple[Codes, ...]:
-        """Return the bits that `counts` takes, whole or shortened."""
-        return (model.transform(self.test),)
+    own_columns: Index | None = None
+    rows: dict[str, Index]
 
     @abstractmethod
-    def counts(self, *bits: Codes) -> tuple[Counts, Counts]:
-        """Count near and far points by Hamming distance, for each query."""
-
-    @property
-    @abstractmethod
-    def base(self) -> Matrix:
-        """The points that the test points are compared with."""
-
-    @abstractmethod
-    def kinds(self, queries: slice) -> NDArray[np.int8]:
-        """Return what each pair of some test points and the base is, shape (n_queries, n_base): NEAR, FAR or NONE."""
+    def near_rows(self, queries: slice) -> NDArray[np.bool_]:
+        """Mark the near base samples of a slice of the queries; shape (n_queries, n_base)."""
 
 
-class TestAgainstTest(Split):
-    """Points of the same label are near; each test point queries all others."""
+class ByLabel(Split):
+    """Samples of the same label are near."""
 
-    __test__ = False  # for pytest
+    base_labels: Matrix
 
-    def __init__(self, X: Matrix, y: Matrix, train: NDArray[np.int64], test: NDArray[np.int64]) -> None:
+    def __init__(self, X: Matrix, y: Matrix, train: Index, test: Index) -> None:
         self.train, self.labels, self.test, self.test_labels = X[train], y[train], X[test], y[test]
         self.rows = {"train": train, "test": test}
 
-    def counts(self, *bits: Codes) -> tuple[Counts, Counts]:
-        """Count among the test points."""
-        codes = pack(bits[0])
-        return ranking_counts(codes, codes, self.test_labels, self.test_labels, same_set=True)
-
-    @property
-    def base(self) -> Matrix:
-        """The test points themselves."""
-        return self.test
-
-    def kinds(self, queries: slice) -> NDArray[np.int8]:
-        """Near is of the same label; a point and itself are no pair."""
-        kinds = np.where(self.test_labels[queries, None] == self.test_labels, NEAR, FAR).astype(np.int8)
-        np.fill_diagonal(kinds[:, queries], NONE)
-        return kinds
+    def near_rows(self, queries: slice) -> NDArray[np.bool_]:
+        """Compare labels."""
+        return self.test_labels[queries, None] == self.base_labels
 
 
-class TestAgainstTrain(TestAgainstTest):
-    """The same with the training points as the base."""
+class TestAgainstTest(ByLabel):
+    """Each test sample is a query to all other test samples."""
 
-    def encode(self, model: Any) -> tuple[Codes, ...]:
-        """Return the bits of queries and base."""
-        return model.transform(self.test), model.transform(self.train)
+    __test__ = False  # not a test of pytest
 
-    def counts(self, *bits: Codes) -> tuple[Counts, Counts]:
-        """Count among the training points."""
-        assert self.labels is not None
-        return ranking_counts(pack(bits[0]), pack(bits[1]), self.test_labels, self.labels)
+    def __init__(self, X: Matrix, y: Matrix, train: Index, test: Index) -> None:
+        super().__init__(X, y, train, test)
+        self.base, self.base_labels, self.own_columns = self.test, self.test_labels, np.arange(len(test))
 
-    @property
-    def base(self) -> Matrix:
-        """The training points."""
-        return self.train
 
-    def kinds(self, queries: slice) -> NDArray[np.int8]:
-        """Near is of the same label."""
-        return np.where(self.test_labels[queries, None] == self.labels, NEAR, FAR).astype(np.int8)
+class TestAgainstTrain(ByLabel):
+    """Each test sample is a query to all training samples."""
+
+    __test__ = False  # not a test of pytest
+
+    def __init__(self, X: Matrix, y: Matrix, train: Index, test: Index) -> None:
+        super().__init__(X, y, train, test)
+        self.base, self.base_labels = self.train, y[train]
 
 
 class WithinRadiusOfTest(Split):
-    """Training points within the radius of a test point are near."""
+    """Training samples within the radius of a test sample are near."""
 
-    def __init__(self, train: Matrix, test: Matrix, mean_neighbors: float, rows: dict[str, NDArray[np.int64]]) -> None:
+    def __init__(self, train: Matrix, test: Matrix, mean_neighbors: float, rows: dict[str, Index]) -> None:
         from scipy.spatial.distance import cdist
 
-        self.train, self.test, self.rows = train, test, rows
+        self.train, self.test, self.base, self.rows = train, test, train, rows
         self.proximity = WithinRadius(mean_neighbors=mean_neighbors)
         radius = self.proximity.fit(train).radius_
         blocks = map_blocks(lambda some: cdist(test[some], train) <= radius, len(test), QUERY_BLOCK)
-        self.near = [np.flatnonzero(row) for _, block in blocks for row in block]
+        self._neighbors = [np.flatnonzero(row) for _, block in blocks for row in block]
 
-    def encode(self, model: Any) -> tuple[Codes, ...]:
-        """Return the bits of queries and base."""
-        return model.transform(self.test), model.transform(self.train)
-
-    def counts(self, *bits: Codes) -> tuple[Counts, Counts]:
-        """Count among the training points."""
-        queries, base = pack(bits[0]), pack(bits[1])
-        n_distances = 8 * base.shape[1] + 1
-        near, found = np.zeros((2, len(queries), n_distances), np.int64)
-        for start in range(0, len(queries), QUERY_BLOCK):
-            block = distances(queries[start : start + QUERY_BLOCK], base)
-            for query, row in enumerate(block, start=start):
-                near[query] = np.bincount(row[self.near[query]], minlength=n_distances)
-                found[query] = np.bincount(row, minlength=n_distances)
-        return near, found - near
-
-    @property
-    def base(self) -> Matrix:
-        """The training points."""
-        return self.train
-
-    def kinds(self, queries: slice) -> NDArray[np.int8]:
-        """Near is within the radius."""
-        near = self.near[queries]
-        kinds = np.full((len(near), len(self.train)), FAR, np.int8)
-        for row, of_query in zip(kinds, near, strict=True):
-            row[of_query] = NEAR
-        return kinds
+    def near_rows(self, queries: slice) -> NDArray[np.bool_]:
+        """Look up the lists of neighbours within the radius."""
+        neighbors = self._neighbors[queries]
+        near = np.zeros((len(neighbors), len(self.base)), bool)
+        for row, columns in zip(near, neighbors, strict=True):
+            row[columns] = True
+        return near
 
 
 def labels_split(
     dataset: str, seed: int, size: Size, kind: Callable[..., Split] = TestAgainstTest, unit_rows: bool = False
 ) -> Split:
-    """Draw test points; train on the others."""
+    """Draw test samples at random; the others are the training samples."""
     data = load(dataset)
-    order = np.random.default_rng(seed).permutation(len(data.X))
-    train, test = order[size.n_test :][: size.n_train], order[: size.n_test]
-    return kind(_unit(data.X) if unit_rows else data.X, _labels(data), train, test)
+    rows = _draw(data, seed, size)
+    return kind(_unit(data.X) if unit_rows else data.X, _labels(data), rows["train"], rows["test"])
 
 
 def unseen_split(dataset: str, seed: int, size: Size, n_seen: int) -> Split:
-    """Train on some classes, judge among the others."""
+    """Draw n_seen of the classes for training; the samples of the other classes are the test samples."""
     data = load(dataset)
     y = _labels(data)
     rng = np.random.default_rng(seed)
@@ -195,10 +151,9 @@ def radius_split(
     n_components: int | None = None,
     unit_rows: bool = False,
 ) -> Split:
-    """Draw training and test points; near by distance."""
+    """Draw training and test samples at random; near means within a radius."""
     data = load(dataset)
-    order = np.random.default_rng(seed).permutation(len(data.X))
-    rows = {"train": order[size.n_test :][: size.n_train], "test": order[: size.n_test]}
+    rows = _draw(data, seed, size)
     train, test = data.X[rows["train"]], data.X[rows["test"]]
     if n_components is not None:
         from sklearn.decomposition import PCA
@@ -211,9 +166,14 @@ def radius_split(
     return WithinRadiusOfTest(train, test, min(mean_neighbors, len(train) / 10), rows)
 
 
+def _draw(data: Dataset, seed: int, size: Size) -> dict[str, Index]:
+    order = np.random.default_rng(seed).permutation(len(data.X))
+    return {"train": order[size.n_test :][: size.n_train], "test": order[: size.n_test]}
+
+
 def _labels(data: Dataset) -> Matrix:
     if data.y is None:
-        raise ValueError(f"{data.name} has no labels: judge it by a radius.")
+        raise ValueError(f"dataset {data.name!r} has no labels: use a radius protocol.")
     return data.y
 
 
@@ -223,20 +183,20 @@ def _unit(X: Matrix) -> Matrix:
 
 
 class Protocol(NamedTuple):
-    """A named way to split a dataset and to judge codes.
+    """A kind of split of a dataset, and its size.
 
     Attributes
     ----------
     split : function of seed and size
     size : Size
-        Of the whole experiment.
+        Size of the full experiment.
     """
 
     split: "partial[Split]"
     size: Size
 
     def __str__(self) -> str:
-        """Return what the split is, but for size and seed."""
+        """Return a description of the split without size and seed."""
         settings = {name: getattr(value, "__name__", value) for name, value in sorted(self.split.keywords.items())}
         return f"{self.split.func.__name__} {' '.join(self.split.args)} {settings}"
 

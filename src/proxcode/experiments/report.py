@@ -1,21 +1,33 @@
-"""Results for people: means with their spread, and what was left out and why."""
+"""Results as text: means with their spread, and the reasons why code lengths were left out."""
 
 from pathlib import Path
 
 import numpy as np
 
-from proxcode.experiments.runner import Cell, left_out
+from proxcode.experiments.runner import Cell, Row, left_out
 from proxcode.storage.atomic import atomic_write
 
 
-def mean_and_spread(areas: list[float]) -> tuple[float, float]:
-    """Return the mean of splits and their standard deviation, NaN where there are too few."""
-    mean = float(np.mean(areas)) if areas else float("nan")
-    return mean, float(np.std(areas, ddof=1)) if len(areas) > 1 else float("nan")
+def mean_and_spread(values: list[float]) -> tuple[float, float]:
+    """Return mean and standard deviation over splits; NaN if there are too few values."""
+    mean = float(np.mean(values)) if values else float("nan")
+    return mean, float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+
+
+def select(rows: list[Row], figure: str, **keys: object) -> list[float]:
+    """Return one measure of all rows that have the given values.
+
+    Examples
+    --------
+    >>> rows = [{"method": "PPC", "bits": 8, "auc": 0.5}, {"method": "LSH", "bits": 8, "auc": 0.2}]
+    >>> select(rows, "auc", method="PPC", bits=8)
+    [0.5]
+    """
+    return [row[figure] for row in rows if all(row[name] == value for name, value in keys.items())]
 
 
 def shown(mean: float, spread: float = float("nan")) -> str:
-    """Return figures for people.
+    """Format a mean and its spread; an undefined mean is an empty text.
 
     Examples
     --------
@@ -25,8 +37,20 @@ def shown(mean: float, spread: float = float("nan")) -> str:
     return "" if np.isnan(mean) else f"{mean:.3f}" + ("" if np.isnan(spread) else f" ± {spread:.3f}")
 
 
+def markdown_table(header: list[str], rows: list[list[str]]) -> str:
+    r"""Format a table in Markdown.
+
+    Examples
+    --------
+    >>> markdown_table(["method", "8 bits"], [["PPC", "0.5"]])
+    '| method | 8 bits |\n|---|---|\n| PPC | 0.5 |\n'
+    """
+    first, *others = ["| " + " | ".join(cells) + " |" for cells in (header, *rows)]
+    return "\n".join([first, "|---" * len(header) + "|", *others]) + "\n"
+
+
 def reasons(cells: list[Cell], output: Path) -> str:
-    """Return for people what was left out and why."""
+    """List which methods and code lengths were left out, and why."""
     lines = []
     for reason, some in left_out(cells, output).items():
         lengths = sorted({cell.bits[0] for cell in some})
@@ -36,6 +60,6 @@ def reasons(cells: list[Cell], output: Path) -> str:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text, whole or not at all."""
+    """Write a text file atomically."""
     with atomic_write(path) as partial:
         partial.write_text(text)

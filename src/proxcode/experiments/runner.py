@@ -1,9 +1,9 @@
-"""Run methods under protocols, cell by cell; what is finished is not run again.
+"""Runs methods under protocols, cell by cell, and resumes interrupted runs.
 
 A cell is one method under one protocol with one seed, at some code lengths. Its results are one JSON file, written
-whole after each fit: a run that is killed loses the fit it was in, at most. Beside the figures it holds the histograms
-of near and far pairs, which curves are drawn from, and what all depends on: settings, sizes, seed, versions, machine.
-A cell whose settings have changed since is run again. One run at a time may use a folder.
+atomically after each fit: an interrupted run loses at most the current fit. The file holds the measures, the histograms
+of near and far pairs from which curves are drawn, and the conditions of the run: settings, sizes, seed, versions and
+machine. A cell whose settings have changed is run again. Concurrent runs in the same folder are not supported.
 """
 
 import json
@@ -36,9 +36,12 @@ PRECISION_AT = 100
 SEEDS = (0, 1, 2)
 CELLS = "cells"
 
+Row = dict[str, Any]
+Record = dict[str, Any]
+
 
 class Cell(NamedTuple):
-    """What is run at a time."""
+    """One method under one protocol with one seed, at some code lengths."""
 
     protocol: str
     method: str
@@ -46,85 +49,87 @@ class Cell(NamedTuple):
     bits: tuple[int, ...]
 
     def path(self, folder: Path) -> Path:
-        """Return where its results are."""
+        """Return the path of the results."""
         return folder / self.protocol.replace(" ", "_") / f"{self.method}-seed{self.seed}.json"
 
 
-Row = dict[str, Any]
-
-
 def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbose: bool = False) -> list[Row]:
-    """Run what is not there yet; return a row for each cell and length.
+    """Run all cells that have no results yet; return one row for each cell and code length.
 
     Parameters
     ----------
-    cells : Cells
+    cells : iterable of Cell
     folder : Path
-        Results are kept in its folder `cells`.
+        Results are stored in its subfolder `cells`.
     quick : bool, default=False
-        Take few points.
+        Whether to use a small subset of the samples.
     verbose : bool, default=False
-        Show progress.
+        Whether to show progress.
     """
     folder = folder / CELLS
-    cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))  # so that they share a split
-    current, split, rows = None, None, []
+    # Cells of the same split are adjacent, so that each split is drawn once.
+    cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))
+    split_key: tuple[str, int] | None = None
+    rows: list[Row] = []
     for cell in tqdm(cells, unit="cell", disable=not verbose):
-        done = read_json(cell.path(folder))
-        if done.get("settings") != (settings := _settings(cell, quick)):
-            done = {"settings": settings, "lengths": {}}
-        missing = [n_bits for n_bits in cell.bits if str(n_bits) not in done["lengths"]]
+        record, settings = read_json(cell.path(folder)), _settings(cell, quick)
+        if record.get("settings") != settings:
+            record = {"settings": settings, "lengths": {}}
+        missing = [n_bits for n_bits in cell.bits if str(n_bits) not in record["lengths"]]
         if missing:
-            if (cell.protocol, cell.seed) != current:
-                current, split = (cell.protocol, cell.seed), _split(cell, folder, quick)
-            assert split is not None
-            _run(cell, missing, split, done, cell.path(folder))
-        rows += _rows(cell, done)
+            if split_key != (cell.protocol, cell.seed):
+                split_key, split = (cell.protocol, cell.seed), _draw_split(cell, folder, quick)
+            _run(cell, missing, split, record, cell.path(folder))
+        rows += _rows(cell, record)
     return rows
 
 
 def left_out(cells: Iterable[Cell], folder: Path) -> dict[str, list[Cell]]:
-    """Return the cells without a figure by the reason; lengths that have one are taken out of them."""
+    """Return the cells without results by the reason, each with a single code length."""
     reasons: dict[str, list[Cell]] = {}
     for cell in cells:
-        lengths = read_json(cell.path(folder / CELLS)).get("lengths", {})
-        for n_bits in cell.bits:
-            reason = lengths.get(str(n_bits), {}).get("left_out")
-            if reason:
-                reasons.setdefault(reason, []).append(cell._replace(bits=(n_bits,)))
+        for n_bits, result in _results(cell, folder).items():
+            if "left_out" in result:
+                reasons.setdefault(result["left_out"], []).append(cell._replace(bits=(n_bits,)))
     return reasons
 
 
+def histograms(cell: Cell, folder: Path) -> dict[int, tuple[Counts, Counts]]:
+    """Return near and far pairs by Hamming distance or level, for each code length of a finished cell."""
+    results = _results(cell, folder)
+    return {n_bits: (np.array(of["near"]), np.array(of["far"])) for n_bits, of in results.items() if "near" in of}
+
+
 def environment() -> dict[str, Any]:
-    """Return what results may depend on besides data and settings."""
+    """Return the versions and the machine, on which results may depend besides data and settings."""
     machine = {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system()}
     return {"versions": versions(), "machine": machine}
 
 
-def write_json(path: Path, record: dict[str, Any], **layout: Any) -> None:
-    """Write a record, whole or not at all."""
+def write_json(path: Path, record: Record, **layout: Any) -> None:
+    """Write a record atomically; create its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:
         partial.write_text(json.dumps(record, **layout))
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return a record, empty where there is none."""
+def read_json(path: Path) -> Record:
+    """Read a record; return an empty one if the file does not exist."""
     if not path.exists():
         return {}
     try:
         return dict(json.loads(path.read_text()))
     except ValueError:
-        raise ValueError(f"{path} is no record of a run, or damaged: delete it, and it is measured again.") from None
+        raise ValueError(f"{path} is not a valid JSON record; delete it to repeat the measurement.") from None
 
 
 def write_rows(path: Path, rows: list[Row]) -> None:
-    """Write rows as a table; a split's rows and all settings are in the files of the cells."""
+    """Write rows, dictionaries of the same keys, to a tabular file."""
     write_table(path, {name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
 def _settings(cell: Cell, quick: bool) -> dict[str, Any]:
-    """Return what the results of a cell depend on and code can tell, without the data."""
+    """Return the settings that determine the results of a cell: split, size and parameters of the method."""
     protocol = PROTOCOLS[cell.protocol]
     parameters = METHODS[cell.method].make(cell.bits[0], cell.seed, None).get_params(deep=False)
     return {
@@ -134,8 +139,8 @@ def _settings(cell: Cell, quick: bool) -> dict[str, Any]:
     }
 
 
-def _split(cell: Cell, folder: Path, quick: bool) -> Split:
-    """Draw the split, and save the rows that it is made of."""
+def _draw_split(cell: Cell, folder: Path, quick: bool) -> Split:
+    """Draw the split of a cell, and store the row numbers of its samples."""
     protocol = PROTOCOLS[cell.protocol]
     split = protocol.split(cell.seed, QUICK if quick else protocol.size)
     path = cell.path(folder).with_name(f"split-seed{cell.seed}.npz")
@@ -145,29 +150,31 @@ def _split(cell: Cell, folder: Path, quick: bool) -> Split:
     return split
 
 
-def _run(cell: Cell, bits: list[int], split: Split, done: dict[str, Any], path: Path) -> None:
-    """Add the figures of some lengths to what is done; write it after each fit."""
+def _run(cell: Cell, bits: list[int], split: Split, record: Record, path: Path) -> None:
+    """Add the results at some code lengths to a record; write it after each fit."""
     n_train, d = split.train.shape
-    done |= {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed}
-    done |= {"n_train": n_train, "n_test": len(split.test), "d": d, **environment()}
+    record |= {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed}
+    record |= {"n_train": n_train, "n_test": len(split.test), "d": d, **environment()}
     method = METHODS[cell.method]
     n_classes = 0 if split.labels is None else len(np.unique(split.labels))
     for group in method.groups(bits, n_classes):
-        done["lengths"] |= _run_group(method, group, split, cell.seed)
-        write_json(path, done)
+        record["lengths"] |= _run_group(method, group, split, cell.seed)
+        write_json(path, record)
 
 
 def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dict[str, Any]:
-    """Return the figures of each length that one fit serves, or why there are none."""
+    """Fit a method at the largest of some code lengths; return the results at each, or why there are none."""
     if not method.can(split):
         return {str(n_bits): {"left_out": "needs labels"} for n_bits in group}
     model = method.make(max(group), seed, split.proximity)
     start = time.perf_counter()
     try:
         model.fit(split.train, split.labels)
-    except np.linalg.LinAlgError:  # a ValueError, but no refusal
+    except np.linalg.LinAlgError:
+        # A subclass of ValueError, but a numerical failure: no reason to leave a code length out.
         raise
-    except ValueError as error:  # such as more bits than dimensions
+    except ValueError as error:
+        # The method does not support this code length, such as more bits than features.
         shorter = _run_group(method, group[:-1], split, seed) if len(group) > 1 else {}
         return shorter | {str(group[-1]): {"left_out": str(error)}}
     fitted = time.perf_counter()
@@ -177,7 +184,7 @@ def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dic
 
 
 def _figures(near: Counts, far: Counts, is_hamming: bool) -> dict[str, Any]:
-    """Return figures and histograms; what is within Hamming radius 2 is None where distances are not Hamming's."""
+    """Return measures and histograms; precision within Hamming radius 2 is None for other distances."""
     total_near, total_far = near.sum(axis=0), far.sum(axis=0)
     return {
         "auc": area_under_curve(precision_recall(total_near, total_far)),
@@ -189,23 +196,20 @@ def _figures(near: Counts, far: Counts, is_hamming: bool) -> dict[str, Any]:
     }
 
 
-def _rows(cell: Cell, done: dict[str, Any]) -> list[Row]:
-    """Return what was measured as rows of numbers, NaN where a figure means nothing; lengths left out are not there."""
-    about = {name: done[name] for name in ("protocol", "method", "seed", "n_train", "n_test", "d")}
-    figures = {n_bits: done["lengths"][str(n_bits)] for n_bits in cell.bits}
-    return [
-        {**about, "bits": n_bits, **{name: _number(found[name]) for name in found if name not in ("near", "far")}}
-        for n_bits, found in figures.items()
-        if "left_out" not in found
-    ]
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else value  # JSON has no NaN
-
-
-def histograms(cell: Cell, folder: Path) -> dict[int, tuple[Counts, Counts]]:
-    """Return near and far pairs by Hamming distance or level, for each length of a finished cell."""
+def _results(cell: Cell, folder: Path) -> dict[int, Record]:
+    """Return the stored results of a cell by code length, empty where there are none."""
     lengths = read_json(cell.path(folder / CELLS)).get("lengths", {})
-    found = {n_bits: lengths.get(str(n_bits), {}) for n_bits in cell.bits}
-    return {n_bits: (np.array(of["near"]), np.array(of["far"])) for n_bits, of in found.items() if "near" in of}
+    return {n_bits: lengths.get(str(n_bits), {}) for n_bits in cell.bits}
+
+
+def _rows(cell: Cell, record: Record) -> list[Row]:
+    """Return one row of measures for each code length that was not left out."""
+    about = {name: record[name] for name in ("protocol", "method", "seed", "n_train", "n_test", "d")}
+    rows = []
+    for n_bits in cell.bits:
+        result = record["lengths"][str(n_bits)]
+        if "left_out" not in result:
+            measures = {name: value for name, value in result.items() if name not in ("near", "far")}
+            # JSON has no NaN: undefined measures are stored as null.
+            rows.append({**about, "bits": n_bits, **{name: np.nan if v is None else v for name, v in measures.items()}})
+    return rows

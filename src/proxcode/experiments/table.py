@@ -1,8 +1,8 @@
-"""The paper's table: area under the precision-recall curve on CIFAR-10, all methods at 12 to 128 bits.
+"""Table 1 of the paper: area under the precision-recall curve on CIFAR-10, all methods at 12 to 128 bits.
 
-1,000 random test points of CIFAR-10 GIST against one another, the other 59,000 to learn from, three splits. The paper's
-own numbers stand beside ours: its features are of the same kind, not the same numbers. Notes below the table tell what
-is compared otherwise and what is left out.
+1,000 random test samples of CIFAR-10 GIST are queries and base, the other 59,000 are the training samples, for three
+splits. The values of the paper are listed below ours: its GIST features are of the same kind, but not identical. Notes
+below the table name deviations from this setting and code lengths that were left out.
 """
 
 from pathlib import Path
@@ -10,20 +10,22 @@ from pathlib import Path
 import numpy as np
 
 from proxcode.experiments.methods import METHODS, SLOW
-from proxcode.experiments.report import mean_and_spread, reasons, shown, write_text
+from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown, write_text
 from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows
 
 PROTOCOL = "labels cifar10-gist"
 BITS = (12, 16, 24, 32, 48, 64, 96, 128)
 QUICK_BITS = (12, 32)
-CURVE_BITS = 50  # measured along: these fits serve the precision-recall curves too
+# Code length of the precision-recall curves, whose fits are shared with the table.
+CURVE_BITS = 50
+# Code lengths of the paper's own method, which is slow.
 PAPER_BITS = (12, 16, 24, 32)
 NOTES = """
-PPC is this library's default, which goes beyond the paper; PPC-paper has the paper's own parts, with a support vector
-machine for each bit: it would take hours here, and was learned from 10,000 points and judged on 10,000, one split. Sign
-is that of coordinates less their mean. BRE and MLH learn from the labels. FAISS-PQ and FAISS-RaBitQ are judged by their
-own distances between exact queries and codes; a code of FAISS-RaBitQ holds 8 bytes besides its bits. Area by trapezoids
-between Hamming thresholds.
+PPC is this library's default, which goes beyond the paper. PPC-paper has the paper's own components, with a support
+vector machine for each bit; as it would take hours at full size, it has 10,000 training and 10,000 test samples and one
+split. Sign is the sign of the centred features. BRE and MLH learn from the labels. FAISS-PQ and FAISS-RaBitQ are
+compared by their own distances between exact queries and codes; a code of FAISS-RaBitQ holds 8 bytes in addition to its
+bits. The area is computed by the trapezoidal rule between Hamming thresholds.
 """
 PAPER: dict[str, tuple[float, ...]] = {
     "SH": (0.121379, 0.121498, 0.119628, 0.121108, 0.126965, 0.12771, 0.130133, 0.129777),
@@ -37,7 +39,7 @@ PAPER: dict[str, tuple[float, ...]] = {
 
 
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Fill the table; write `table1_splits.csv`, `table1.csv` and `table1.md`."""
+    """Compute the table; write `table1_splits.csv`, `table1.csv` and `table1.md`."""
     bits, seeds = (QUICK_BITS, SEEDS[:1]) if quick else (BITS, SEEDS)
     protocol = "labels digits" if quick else PROTOCOL
     names = [name for name in METHODS if name not in SLOW]
@@ -55,28 +57,27 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
 
 
 def summary(rows: list[Row], names: list[str], bits: tuple[int, ...], paper: dict[str, tuple[float, ...]]) -> list[Row]:
-    """Return a row for each method and length: mean and spread over seeds, and the paper's number."""
+    """Return a row for each method and code length: mean and spread over splits, and the value of the paper."""
     table = []
     for name in names:
+        published = dict(zip(BITS, paper.get(name, ()), strict=False))
         for n_bits in bits:
-            areas = [row["auc"] for row in rows if (row["method"], row["bits"]) == (name, n_bits)]
+            areas = select(rows, "auc", method=name, bits=n_bits)
             mean, spread = mean_and_spread(areas)
-            published = dict(zip(BITS, paper.get(name, ()), strict=False)).get(n_bits, float("nan"))
-            figures = {"auc": mean, "spread": spread, "splits": len(areas), "paper": published}
+            figures = {"auc": mean, "spread": spread, "splits": len(areas), "paper": published.get(n_bits, np.nan)}
             table.append({"method": name, "bits": n_bits, **figures})
     return table
 
 
 def markdown(table: list[Row], bits: tuple[int, ...]) -> str:
-    """Return the table for people, methods in rising order at the longest length, the paper's numbers below ours."""
+    """Format the table, methods in increasing order of area at the longest code, the paper's values below ours."""
     values = {(row["method"], row["bits"]): row for row in table}
-    last = {row["method"]: row["auc"] for row in table if not np.isnan(row["auc"])}  # the longest code's
-    names = sorted({row["method"] for row in table}, key=lambda name: (last.get(name, 0.0), name))
-    lines = ["| method | " + " | ".join(f"{b} bits" for b in bits) + " |", "|---" * (len(bits) + 1) + "|"]
-    for name in names:
+    longest = {row["method"]: row["auc"] for row in table if not np.isnan(row["auc"])}
+    lines = []
+    for name in sorted({row["method"] for row in table}, key=lambda name: (longest.get(name, 0.0), name)):
         of_method = [values[name, n_bits] for n_bits in bits]
-        lines.append(f"| {name} | " + " | ".join(shown(row["auc"], row["spread"]) for row in of_method) + " |")
+        lines.append([name, *(shown(row["auc"], row["spread"]) for row in of_method)])
         published = [shown(row["paper"]) for row in of_method]
         if any(published):
-            lines.append(f"| {name}, the paper's | " + " | ".join(published) + " |")
-    return "\n".join(lines) + "\n"
+            lines.append([f"{name}, the paper's", *published])
+    return markdown_table(["method", *(f"{n_bits} bits" for n_bits in bits)], lines)

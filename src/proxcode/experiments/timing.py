@@ -1,8 +1,9 @@
-"""Time to learn and to encode, all methods at equal settings: 10,000 points of CIFAR-10 GIST each, 32 bits.
+"""Fit and encoding time of all methods at equal settings.
 
-One measurement of each, after a fit to a few points so that kernels are compiled. The area of the codes stands beside:
-this is where the paper's own method, with a support vector machine for each bit, is compared, as it would take hours on
-all points.
+All methods learn 32 bits from 10,000 samples of CIFAR-10 GIST and encode 10,000 others. Each time is a single
+measurement, after a fit to a few samples that compiles the kernels. The area under the precision-recall curve is listed
+with the times. This experiment includes the paper's own method, with a support vector machine for each bit, which would
+take hours on all samples.
 """
 
 from collections.abc import Iterable
@@ -17,13 +18,14 @@ from proxcode.experiments.runner import Cell, Row, run_cells, write_rows
 from proxcode.experiments.table import PAPER_BITS
 from proxcode.plots import COLOURS, save_figure
 
-WARM_POINTS = 400
+# Number of samples of the fit that compiles the kernels.
+WARM_UP_SAMPLES = 400
 PROTOCOL, QUICK_PROTOCOL = "timing cifar10-gist", "labels digits"
 N_BITS = 32
 
 
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Time all methods; write `timing.csv` and `timing.png`."""
+    """Measure all methods; write `timing.csv` and `timing.png`."""
     protocol = QUICK_PROTOCOL if quick else PROTOCOL
     names = [name for name in METHODS if not (quick and name == "PPC-paper")]
     warm_up(names)
@@ -33,18 +35,19 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     columns = ("method", "bits", "n_train", "n_test", "fit_seconds", "encode_seconds", "auc")
     paths = [output / "timing.csv", output / "timing.png"]
     write_rows(paths[0], [{name: row[name] for name in columns} for row in rows])
-    save_figure(_draw(rows), paths[1], dpi=200)
+    save_figure(draw(rows), paths[1], dpi=200)
     return paths
 
 
 def warm_up(names: Iterable[str]) -> None:
-    """Fit each method to a few points."""
-    X, y = load("digits").X[:WARM_POINTS], load("digits").y
+    """Fit each method to a few samples, which compiles its kernels."""
+    X, y = load("digits").X[:WARM_UP_SAMPLES], load("digits").y
     for name in names:
-        METHODS[name].make(8, 0, None).fit(X, None if y is None else y[:WARM_POINTS]).transform(X)
+        METHODS[name].make(8, 0, None).fit(X, None if y is None else y[:WARM_UP_SAMPLES]).transform(X)
 
 
-def _draw(rows: list[Row]) -> Any:
+def draw(rows: list[Row]) -> Any:
+    """Draw fit and encoding times as bars, one pair of bars per row."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7, 0.35 * len(rows) + 1.5), layout="constrained")
@@ -55,6 +58,6 @@ def _draw(rows: list[Row]) -> Any:
         ax.barh(place + offset, seconds, height=0.38, color=colour, label=name)
     ax.set_yticks(place, [row["method"] for row in rows])
     ax.set(xscale="log", xlabel="seconds", ylabel="method", ylim=(-0.7, len(rows) - 0.3))
-    ax.set_title(f"{rows[0]['n_train']:,} points to learn from, {rows[0]['n_test']:,} to encode, {N_BITS} bits")
+    ax.set_title(f"{rows[0]['n_train']:,} training samples, {rows[0]['n_test']:,} encoded samples, {N_BITS} bits")
     ax.legend(frameon=False, loc="lower right")
     return figure

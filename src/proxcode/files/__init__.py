@@ -1,22 +1,27 @@
-"""Vectors, labels, pairs and graphs from files, and tables to files.
+"""Read vectors, labels, pairs and graphs from files, and write tabular files.
 
-What is wrong with a file is said in one sentence: `ValueError`, or `FileNotFoundError` where there is none.
+An unreadable file raises an exception with a one-sentence message: `FileNotFoundError` if it does not exist, otherwise
+`ValueError`.
 """
 
+from proxcode.files._arrays import KEYED_FORMATS
 from proxcode.files._base import Vectors
 from proxcode.files.graphs import Graph, read_graph
-from proxcode.files.labels import read_labels
+from proxcode.files.labels import read_labels, split_column
 from proxcode.files.pairs import read_pairs
 from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
-from proxcode.files.writing import write_table
+from proxcode.files.writing import check_suffix, write_table
 
 __all__ = [
+    "KEYED_FORMATS",
     "VECTOR_FORMATS",
     "Graph",
     "Vectors",
+    "check_suffix",
     "open_vectors",
     "read_graph",
     "read_labels",
     "read_pairs",
+    "split_column",
     "write_table",
 ]

@@ -1,7 +1,7 @@
-"""Tables in Parquet and Arrow files, record batch by record batch.
+"""Columns of Parquet and Arrow files, record batch by record batch.
 
-Without a choice of columns the vectors are the one column of lists of numbers, an embedding, if there is one, and all
-columns of numbers if there is none.
+Without a choice of columns, the vectors are the column of lists of numbers (an embedding) if the file has one, and all
+columns of numbers otherwise.
 """
 
 from abc import ABC, abstractmethod
@@ -13,16 +13,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import ROWS_AT_ONCE, Choice, Vectors, choose, listing, no_key, readable, rebatch
+from proxcode.files._base import (
+    ROWS_AT_ONCE,
+    Choice,
+    Vectors,
+    choose,
+    listing,
+    missing_package,
+    no_key,
+    readable,
+    rebatch,
+)
+
+NUMERIC = {f"{sign}int{8 * size}" for sign in ("", "u") for size in (1, 2, 4, 8)} | {"halffloat", "float", "double"}
 
 
 def import_arrow(path: Path) -> Any:
-    """Import pyarrow, or say how to get it."""
+    """Import pyarrow; raise ValueError if it is not installed."""
     try:
         import pyarrow as pa
         import pyarrow.parquet
     except ImportError:
-        raise ValueError(f"{path} is read with pyarrow, which is missing: pip install 'proxcode[tables]'.") from None
+        raise missing_package(path, "pyarrow") from None
     return pa
 
 
@@ -33,14 +45,18 @@ def _readable(path: Path) -> Iterator[Any]:
         yield pa
 
 
-class ArrowTable(ABC):
+class ArrowFile(ABC):
     """A file of record batches.
 
     Attributes
     ----------
+    path : Path
     names : list of str
+        Names of the columns.
     types : list of pyarrow.DataType
+        Types of the columns.
     n_rows : int or None
+        None if the number is unknown before the whole file is read.
     """
 
     path: Path
@@ -49,18 +65,18 @@ class ArrowTable(ABC):
     n_rows: int | None
 
     def name_of(self, column: int) -> str:
-        """Return the name of a column, which no other may have: batches are asked for by name."""
+        """Return the name of a column; raise ValueError if another has it too, since batches are read by name."""
         name = self.names[column]
         if self.names.count(name) > 1:
             raise ValueError(f"{self.path} has {self.names.count(name)} columns {name!r}: rename them.")
         return name
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], first: int) -> Iterator[tuple[int, Any]]:
-        """Give record batches with the number of their first row, the one that holds row `first` foremost."""
+    def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
+        """Yield record batches with the number of their first row, from the batch of row `start` on."""
 
 
-class ParquetTable(ArrowTable):
+class ParquetFile(ArrowFile):
     """A Parquet file."""
 
     def __init__(self, path: Path) -> None:
@@ -69,19 +85,20 @@ class ParquetTable(ArrowTable):
             self.names, self.types = file.schema_arrow.names, file.schema_arrow.types
             self.n_rows = file.metadata.num_rows
 
-    def batches(self, columns: Sequence[str], first: int) -> Iterator[tuple[int, Any]]:
+    def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
+        """Yield record batches; row groups before `start` are not read."""
         with _readable(self.path) as pa, pa.parquet.ParquetFile(self.path) as file:
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             ends = np.cumsum(sizes, dtype=np.int64)
-            groups = [group for group, end in enumerate(ends) if end > first]
+            groups = [group for group, end in enumerate(ends) if end > start]
             done = int(ends[groups[0]]) - sizes[groups[0]] if groups else 0
             for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=list(columns)):
                 yield done, batch
                 done += len(batch)
 
 
-class IpcTable(ArrowTable):
-    """An Arrow file (Feather is its other name), or a stream of batches written to a file."""
+class IpcFile(ArrowFile):
+    """An Arrow file (also named Feather), or a stream of record batches written to a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -101,16 +118,19 @@ class IpcTable(ArrowTable):
             source.seek(0)
             yield pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
 
-    def batches(self, columns: Sequence[str], first: int) -> Iterator[tuple[int, Any]]:
+    def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
+        """Yield record batches; raise ValueError for a start behind the end of a stream."""
         done = 0
         with self._open() as reader:
-            for batch in _batches(reader):
-                if done + len(batch) > first:
+            for batch in _all_batches(reader):
+                if done + len(batch) > start:
                     yield done, batch.select(list(columns))
                 done += len(batch)
+        if start > done:
+            raise ValueError(f"start={start}: {self.path} has rows 0 to {done - 1}.")
 
 
-def _batches(reader: Any) -> Iterator[Any]:
+def _all_batches(reader: Any) -> Iterator[Any]:
     if hasattr(reader, "num_record_batches"):
         for number in range(reader.num_record_batches):
             yield reader.get_batch(number)
@@ -118,7 +138,18 @@ def _batches(reader: Any) -> Iterator[Any]:
         yield from reader
 
 
-ARROW_TABLES: dict[str, type[Any]] = {".parquet": ParquetTable, ".arrow": IpcTable, ".feather": IpcTable}
+ARROW_FORMATS: dict[str, type[Any]] = {".parquet": ParquetFile, ".arrow": IpcFile, ".feather": IpcFile}
+
+
+def open_arrow(path: Path) -> ArrowFile:
+    """Open a Parquet or Arrow file."""
+    file: ArrowFile = ARROW_FORMATS[path.suffix.lower()](path)
+    return file
+
+
+def read_arrow_column(file: ArrowFile, name: str) -> list[Any]:
+    """Return one column as Python values, missing ones as None."""
+    return [value for _, batch in file.batches([name]) for value in batch.column(name).to_pylist()]
 
 
 class ArrowVectors(Vectors):
@@ -127,60 +158,44 @@ class ArrowVectors(Vectors):
     def __init__(self, path: Path, choice: Choice) -> None:
         no_key(path, choice)
         self.path = path
-        self._table: ArrowTable = ARROW_TABLES[path.suffix.lower()](path)
+        self._file = open_arrow(path)
         self._chosen = self._choose(choice)
-        self.n_rows = self._table.n_rows
-        first = next((batch for _, batch in self._table.batches(self._chosen, 0) if len(batch)), None)
+        self.n_rows = self._file.n_rows
+        first = next((batch for _, batch in self._file.batches(self._chosen) if len(batch)), None)
         if first is None:
-            raise ValueError(f"{path} is an empty table: give at least one row.")
+            raise ValueError(f"{path} has no rows: expected at least one.")
         self._width: int | None = None
         rows = self._numbers(0, first.slice(0, 1))
         if not rows.shape[1]:
-            raise ValueError(f"{path}: the list in row 0 of column {self._chosen[0]!r} is empty: give vectors.")
+            raise ValueError(f"{path}: the list in row 0 of column {self._chosen[0]!r} is empty: expected numbers.")
         self._width = self.n_columns = rows.shape[1]
         self.dtype = rows.dtype
 
     def _choose(self, choice: Choice) -> list[str]:
-        names = self._table.names
+        names, types = self._file.names, self._file.types
         numbers = choose(self.path, names, len(names), choice)
         if choice.columns is None:
             numbers = self._vectors_among(numbers)
-        lists = [number for number in numbers if _is_list(self._table.types[number])]
-        if lists and len(numbers) > 1:
+        if len(numbers) > 1 and any(_is_list(types[number]) for number in numbers):
             shown = listing([names[number] for number in numbers])
-            raise ValueError(f"{self.path}: columns of lists stand alone, got {shown}: name the one to take.")
-        return [self._table.name_of(number) for number in numbers]
+            raise ValueError(f"{self.path}: a column of lists cannot be combined with others: choose one of {shown}.")
+        return [self._file.name_of(number) for number in numbers]
 
     def _vectors_among(self, numbers: list[int]) -> list[int]:
-        types = self._table.types
+        types = self._file.types
         lists = [number for number in numbers if _is_list(types[number]) and _is_numeric(types[number].value_type)]
         found = lists or [number for number in numbers if _is_numeric(types[number])]
         if not found:
-            shown = listing([f"{self._table.names[number]} ({types[number]})" for number in numbers])
+            shown = listing([f"{self._file.names[number]} ({types[number]})" for number in numbers])
             raise ValueError(f"{self.path} has no column of numbers among {shown}: store the vectors as numbers.")
         return found
 
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        batches = self._table.batches(self._chosen, start)
-        head = next(batches, None)
-        if head is None:
-            self._check_start(start)
-            return
-        yield from rebatch(self._all_numbers(head, batches), size, start - head[0])
-
-    def _check_start(self, start: int) -> None:
-        """Refuse a start behind the end of a stream, whose length is not known before."""
-        n_rows = sum(len(batch) for _, batch in self._table.batches(self._chosen, 0))
-        if start > n_rows:
-            raise ValueError(f"start={start}: {self.path} has rows 0 to {n_rows - 1}.")
-
-    def _all_numbers(self, head: tuple[int, Any], batches: Iterator[tuple[int, Any]]) -> Iterator[NDArray[Any]]:
-        yield self._numbers(*head)
-        for first, batch in batches:
-            yield self._numbers(first, batch)
+        batches = self._file.batches(self._chosen, start)
+        return rebatch((self._numbers(first, batch)[max(0, start - first) :] for first, batch in batches), size)
 
     def _numbers(self, first: int, batch: Any) -> NDArray[Any]:
-        """Return a batch, whose first row is row `first` of the table, as a matrix."""
+        """Return a batch, whose first row is row `first` of the file, as a matrix."""
         columns = [batch.column(name) for name in self._chosen]
         if _is_list(columns[0].type):
             return self._from_lists(first, columns[0])
@@ -190,25 +205,29 @@ class ArrowVectors(Vectors):
     def _from_lists(self, first: int, column: Any) -> NDArray[Any]:
         name = self._chosen[0]
         if column.null_count:
-            row = first + int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-            raise ValueError(f"{self.path}: row {row} of column {name!r} is missing: leave the row out.")
+            row = first + _first_missing(column)
+            raise ValueError(f"{self.path}: row {row} of column {name!r} is missing: drop the row.")
         lengths = column.value_lengths().to_numpy(zero_copy_only=False)
         width = int(lengths[0]) if self._width is None and len(lengths) else self._width or 0
         if (wrong := np.flatnonzero(lengths != width)).size:
             raise ValueError(
                 f"{self.path}: row {first + wrong[0]} of column {name!r} has {lengths[wrong[0]]} values, the first row "
-                f"{width}: all need the same."
+                f"{width}: expected equal lengths."
             )
         return self._plain(first, name, column.flatten(), max(width, 1)).reshape(len(column), width)
 
     def _plain(self, first: int, name: str, values: Any, width: int = 1) -> NDArray[Any]:
-        """Return numbers as an array: missing ones are NaN, where the type has it."""
+        """Return numbers as an array, missing ones as NaN; raise ValueError if the type has no NaN."""
         if not (_is_numeric(values.type) or str(values.type) == "bool"):
             raise ValueError(f"{self.path}: column {name!r} holds {values.type}, not numbers: drop it.")
         if values.null_count and not str(values.type).endswith(("float", "double")):
-            row = first + int(np.argmax(values.is_null().to_numpy(zero_copy_only=False))) // width
-            raise ValueError(f"{self.path}: row {row} of column {name!r} is missing: fill it, or store it as float.")
+            row = first + _first_missing(values) // width
+            raise ValueError(f"{self.path}: row {row} of column {name!r} is missing: impute it, or store floats.")
         return np.asarray(values.to_numpy(zero_copy_only=False))
+
+
+def _first_missing(values: Any) -> int:
+    return int(np.argmax(values.is_null().to_numpy(zero_copy_only=False)))
 
 
 def _is_list(kind: Any) -> bool:
@@ -216,12 +235,4 @@ def _is_list(kind: Any) -> bool:
 
 
 def _is_numeric(kind: Any) -> bool:
-    return str(kind) in _NUMERIC
-
-
-_NUMERIC = {f"{sign}int{8 * size}" for sign in ("", "u") for size in (1, 2, 4, 8)} | {"halffloat", "float", "double"}
-
-
-def read_arrow_column(table: ArrowTable, name: str) -> list[Any]:
-    """Return one column as Python values; missing ones are None."""
-    return [value for _, batch in table.batches([name], 0) for value in batch.column(name).to_pylist()]
+    return str(kind) in NUMERIC

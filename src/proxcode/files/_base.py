@@ -1,4 +1,4 @@
-"""What all tables share: rows in blocks, the choice of columns, and the sentences that say what is wrong."""
+"""What the readers of all formats share: blocks of rows, the choice of columns, and error messages."""
 
 import os
 from abc import ABC, abstractmethod
@@ -12,28 +12,33 @@ from numpy.typing import NDArray
 
 Reader = TypeVar("Reader")
 FilePath = str | os.PathLike[str]
+Column = str | int
+
+# Rows of a block where the caller does not choose the size.
 ROWS_AT_ONCE = 8192
+# Names that an error message lists before it says how many more there are.
+MAX_LISTED = 20
 
 
 class Choice(NamedTuple):
-    """What a user asks for: the array of a file by its key, columns to take (None: all) and to leave out."""
+    """The part of a file to read: an array by its key, columns to take (None: all), columns to drop."""
 
     key: str | None = None
-    columns: Sequence[str | int] | None = None
-    drop: Sequence[str | int] = ()
+    columns: Sequence[Column] | None = None
+    drop: Sequence[Column] = ()
 
 
 class Vectors(ABC):
-    """The rows of a table of numbers.
+    """Rows of numbers in a file.
 
     Attributes
     ----------
     path : Path
     n_rows : int or None
-        None where it is not known without reading all.
+        None if the number is unknown before the whole file is read.
     n_columns : int
     dtype : dtype
-        Of the blocks, in the byte order of this machine.
+        Type of the blocks, in native byte order.
     """
 
     path: Path
@@ -44,20 +49,20 @@ class Vectors(ABC):
     def blocks(self, size: int, start: int = 0) -> Iterator[NDArray[Any]]:
         """Return the rows from `start` on as arrays of `size` rows; the last may be shorter.
 
-        Memory is that of a block, whatever the size of the file.
+        Memory is that of one block, whatever the size of the file.
         """
         if size < 1:
-            raise ValueError(f"size={size}: a block has at least 1 row.")
+            raise ValueError(f"size={size}: expected at least 1 row per block.")
         if start < 0 or (self.n_rows is not None and start > self.n_rows):
             raise ValueError(f"start={start}: {self.path} has rows 0 to {(self.n_rows or 1) - 1}.")
         return self._blocks(size, start)
 
     @abstractmethod
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        """Give the blocks; `size` and `start` are checked."""
+        """Yield the blocks for a valid `size` and `start`."""
 
     def read(self) -> NDArray[Any]:
-        """Return all rows, as a memory map where the format allows it."""
+        """Return all rows, as a memory map if the format allows it."""
         if self.n_rows is None:
             return np.concatenate(list(self.blocks(ROWS_AT_ONCE)))
         out = np.empty((self.n_rows, self.n_columns), self.dtype)
@@ -69,7 +74,7 @@ class Vectors(ABC):
 
 
 class MatrixVectors(Vectors):
-    """A matrix of known shape in a file; subclasses say how it is sliced."""
+    """A matrix of known shape in a file; subclasses read a range of its rows."""
 
     def __init__(
         self, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], choice: Choice, name: str = ""
@@ -82,38 +87,37 @@ class MatrixVectors(Vectors):
         self.n_columns = shape[1] if self._chosen is None else len(self._chosen)
 
     def _native(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy in memory of rows of the file: the chosen columns, in this machine's byte order."""
+        """Return a copy of rows in memory: the chosen columns, in native byte order."""
         return np.array(rows if self._chosen is None else rows[:, self._chosen], dtype=self.dtype, order="C")
 
 
 class MappedVectors(MatrixVectors):
-    """A matrix that can be mapped."""
+    """A matrix that can be memory-mapped."""
 
     @abstractmethod
     def _map(self) -> NDArray[Any]:
-        """Map the matrix anew."""
+        """Return a new memory map of the matrix."""
 
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
         for first in range(start, self.n_rows or 0, size):
-            # A map for each block: pages that were read are given back with it.
+            # A new map for each block releases the pages of the previous one.
             yield self._native(self._checked(self._map()[first : first + size], first))
 
     def _checked(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
         return rows
 
     def read(self) -> NDArray[Any]:
-        """Return all rows, mapped where all columns are taken."""
+        """Return all rows, as a memory map if all columns are taken."""
         rows = self._checked(self._map(), 0)
         return rows if self._chosen is None and rows.dtype == self.dtype else self._native(rows)
 
 
-def rebatch(parts: Iterable[NDArray[Any]], size: int, skip: int) -> Iterator[NDArray[Any]]:
-    """Leave out the first `skip` rows of parts of any length and give the rest in blocks of `size` rows."""
+def rebatch(parts: Iterable[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
+    """Yield the rows of parts of any length in blocks of `size` rows."""
     held: list[NDArray[Any]] = []
     n_held = 0
     for part in parts:
-        rest = part[skip:]
-        skip -= len(part) - len(rest)
+        rest = part
         while len(rest):
             taken, rest = rest[: size - n_held], rest[size - n_held :]
             held.append(taken)
@@ -126,7 +130,7 @@ def rebatch(parts: Iterable[NDArray[Any]], size: int, skip: int) -> Iterator[NDA
 
 
 def existing_file(path: FilePath) -> Path:
-    """Return the path of a file that is there and holds something, or say what is wrong."""
+    """Return the path of a file that exists and is not empty; raise an error otherwise."""
     path = Path(path)
     if path.is_dir():
         raise ValueError(f"{path} is a folder: name a file in it.")
@@ -139,46 +143,48 @@ def existing_file(path: FilePath) -> Path:
 
 
 def by_suffix(path: Path, readers: Mapping[str, Reader]) -> Reader:
-    """Return the reader for a file, or list the suffixes there are."""
+    """Return the reader of a file; raise ValueError for an unknown suffix."""
     suffix = path.suffix.lower()
     if suffix not in readers:
-        raise ValueError(
-            f"{path} has the suffix {suffix!r}: use one of {', '.join(name or 'none' for name in readers)}."
-        )
+        known = ", ".join(name or "none" for name in readers)
+        raise ValueError(f"{path} has the unknown suffix {suffix!r}: expected one of {known}.")
     return readers[suffix]
 
 
 @contextmanager
 def readable(path: Path, form: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn a library's error into a sentence that names the file."""
+    """Replace an error of another library by a ValueError that names the file."""
     try:
         yield
     except errors as error:
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{path} is cut short or no {form} file ({reason}): copy or make it again.") from error
+        raise ValueError(f"{path} is truncated or not a valid {form} file ({reason}): write it again.") from error
+
+
+def missing_package(path: Path, package: str) -> ValueError:
+    """Return the error for an optional package that reading or writing a file requires."""
+    return ValueError(f"{path} requires {package}, which is not installed: pip install 'proxcode[tables]'.")
 
 
 def no_key(path: Path, choice: Choice) -> None:
-    """Refuse a key where a file holds one array only."""
+    """Raise ValueError for a key where a file holds a single array."""
     if choice.key is not None:
-        raise ValueError(f"{path} takes no key, got {choice.key!r}: only npz, safetensors and h5 files have keys.")
+        raise ValueError(f"key={choice.key!r}: {path} has no keys; only npz, safetensors and HDF5 files have.")
 
 
 def place(path: Path, name: str) -> str:
-    """Name an array of a file."""
+    """Return the name of an array of a file, as FILE:KEY."""
     return f"{path}:{name}" if name else f"{path}"
 
 
 def check_matrix(where: str, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-    """Refuse what is no table of real numbers."""
+    """Raise ValueError unless an array is a matrix of real numbers with rows and columns."""
     if dtype.kind not in "biuf":
-        raise ValueError(f"{where} holds {dtype} values: vectors are real numbers, store them as float32.")
+        raise ValueError(f"{where} holds {dtype} values: expected real numbers, such as float32.")
     if len(shape) != 2:
-        raise ValueError(
-            f"{where} has shape {tuple(shape)}: vectors are the rows of a matrix, reshape to (rows, columns)."
-        )
+        raise ValueError(f"{where} has shape {tuple(shape)}: expected a matrix of shape (rows, columns).")
     if 0 in shape:
-        raise ValueError(f"{where} is an empty table of shape {tuple(shape)}: give at least one row and one column.")
+        raise ValueError(f"{where} has shape {tuple(shape)}: expected at least one row and one column.")
 
 
 def choose(path: Path, names: Sequence[str], n_columns: int, choice: Choice) -> list[int]:
@@ -188,23 +194,23 @@ def choose(path: Path, names: Sequence[str], n_columns: int, choice: Choice) -> 
     dropped = {find_column(path, names, n_columns, column) for column in choice.drop}
     numbers = [number for number in numbers if number not in dropped]
     if not numbers:
-        raise ValueError(f"{path}: no column is left of {n_columns}: take at least one.")
+        raise ValueError(f"{path}: no column is chosen of {n_columns}: expected at least one.")
     return numbers
 
 
-def find_column(path: Path, names: Sequence[str], n_columns: int, column: str | int) -> int:
-    """Return the number of a column given by its name or, counted from 0, by its number."""
+def find_column(path: Path, names: Sequence[str], n_columns: int, column: Column) -> int:
+    """Return the number of a column given by its name or by its number, from 0."""
     if isinstance(column, str) and column in names:
         if names.count(column) > 1:
-            raise ValueError(f"{path} has {names.count(column)} columns {column!r}: give the number, from 0, instead.")
+            raise ValueError(f"{path} has {names.count(column)} columns {column!r}: choose by number, from 0.")
         return names.index(column)
     if str(column).isdecimal() and int(column) < n_columns:
         return int(column)
     known = listing(names) if names else f"0 to {n_columns - 1}"
-    raise ValueError(f"{path} has no column {column!r}: it has {known}.")
+    raise ValueError(f"{path} has no column {column!r}: expected one of {known}.")
 
 
 def listing(names: Collection[str]) -> str:
-    """Return names as prose; of many, the first twenty."""
-    shown = ", ".join(list(names)[:20])
-    return shown if len(names) <= 20 else f"{shown} and {len(names) - 20} more"
+    """Return names separated by commas, at most the first `MAX_LISTED`."""
+    shown = ", ".join(list(names)[:MAX_LISTED])
+    return shown if len(names) <= MAX_LISTED else f"{shown} and {len(names) - MAX_LISTED} more"

@@ -1,7 +1,7 @@
 """CSV and TSV files, row by row.
 
-The first row holds names if one of its cells is not a number. A row may go on over several lines inside quotes; lines
-with nothing on them are no rows, but empty cells in a table of one column where other rows follow.
+The first row holds column names if one of its cells is not a number. A quoted cell may contain line breaks. Blank lines
+are skipped, except in a file of one column, where a blank line between rows is an empty cell.
 """
 
 import csv
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from proxcode.files._base import Choice, Vectors, choose, no_key
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# Number of a line, from 1, and its text.
 Line = tuple[int, str]
 
 
@@ -25,29 +26,31 @@ def is_number(cell: str) -> bool:
         float(cell)
     except ValueError:
         return False
+    # Python accepts 1_000, other programs do not.
     return "_" not in cell
 
 
 def text_lines(path: Path) -> Iterator[Line]:
-    """Give the lines of a text file with their numbers from 1, without the end of line."""
+    """Yield the lines of a text file with their numbers from 1, without line ends."""
     try:
         with path.open(encoding="utf-8-sig") as file:
             for number, text in enumerate(file, 1):
                 yield number, text.removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is no UTF-8 text (byte {error.object[error.start]:#x}): save it as UTF-8.") from None
+        byte = error.object[error.start]
+        raise ValueError(f"{path} is not UTF-8 text (byte {byte:#x}): save it as UTF-8.") from None
 
 
 class TextTable:
-    """A table in a text file.
+    """A tabular text file.
 
     Attributes
     ----------
     names : tuple of str
-        Names of the columns; none if the first row is one of numbers.
+        Column names, empty if the first row holds numbers.
     n_columns : int
     first : (int, str)
-        The first row, of names or of numbers, and its line.
+        The first row, of names or of numbers, with its line number.
     """
 
     def __init__(self, path: Path) -> None:
@@ -62,19 +65,19 @@ class TextTable:
         self.names = () if all(map(is_number, cells)) else tuple(cell.strip() for cell in cells)
 
     def check_not_empty(self) -> None:
-        """Refuse a table without rows."""
+        """Raise ValueError for a file without rows below the names."""
         if next(self.rows(), None) is None:
-            raise ValueError(f"{self.path} is an empty table, a row of names and no more: give at least one row.")
+            raise ValueError(f"{self.path} has no rows below its column names: expected at least one.")
 
     def rows(self) -> Iterator[Line]:
-        """Give the rows below the names with the number of their line; all have the same number of cells."""
+        """Yield the rows below the names with their line numbers; all have the same number of cells."""
         blank: list[Line] = []
         lines = dropwhile(lambda line: not line[1], self._lines())
         for row in islice(lines, 1 if self.names else 0, None):
             if not row[1]:
                 blank.append(row)
                 continue
-            if self.n_columns == 1:  # an empty cell, unless nothing follows
+            if self.n_columns == 1:
                 yield from blank
             blank.clear()
             self._check_width(row)
@@ -85,12 +88,13 @@ class TextTable:
         n_cells = len(self.cells(row)) if has_quotes else row[1].count(self.delimiter) + 1
         if n_cells != self.n_columns:
             raise ValueError(
-                f"{self.path}: line {row[0]} has {n_cells} cells, the first row has {self.n_columns}: make them equal."
+                f"{self.path}: line {row[0]} has {n_cells} cells, the first row has {self.n_columns}: expected as many."
             )
 
     def cells(self, row: Line) -> list[str]:
-        """Split a row."""
-        if '"' not in row[1]:  # much faster than a reader for each row
+        """Split a row into its cells."""
+        # Much faster than a csv.reader per row.
+        if '"' not in row[1]:
             return row[1].split(self.delimiter)
         try:
             return next(csv.reader([row[1]], delimiter=self.delimiter))
@@ -98,17 +102,15 @@ class TextTable:
             raise ValueError(f"{self.path}: line {row[0]} cannot be split into cells ({error}).") from error
 
     def name(self, column: int) -> str:
-        """Return what to call a column in a sentence."""
+        """Return the name of a column for an error message, its number if it has no name."""
         return repr(self.names[column]) if self.names else str(column)
 
     def _lines(self) -> Iterator[Line]:
-        """Give the rows, names included."""
+        """Yield the rows, names included; a row with a line break in quotes is one item."""
         lines = text_lines(self.path)
         for number, text in lines:
-            if '"' in text and text.count('"') % 2:
-                yield number, self._to_closing_quote(number, text, lines)
-            else:
-                yield number, text
+            has_open_quote = '"' in text and text.count('"') % 2
+            yield number, self._to_closing_quote(number, text, lines) if has_open_quote else text
 
     def _to_closing_quote(self, number: int, text: str, lines: Iterator[Line]) -> str:
         parts = [text]
@@ -116,11 +118,11 @@ class TextTable:
             parts.append(following)
             if following.count('"') % 2:
                 return "\n".join(parts)
-        raise ValueError(f"{self.path}: a quote opened in line {number} is never closed: close it.")
+        raise ValueError(f"{self.path}: the quote opened in line {number} is never closed: close it.")
 
 
 class TextVectors(Vectors):
-    """Columns of numbers of a text file; all columns, unless some are chosen or dropped."""
+    """Columns of numbers of a text file: all columns, unless some are chosen or dropped."""
 
     def __init__(self, path: Path, choice: Choice) -> None:
         no_key(path, choice)
@@ -151,13 +153,15 @@ class TextVectors(Vectors):
                 ndmin=2,
             )
         except ValueError as error:
-            self._explain(rows)
-            raise ValueError(f"{self.path}: lines {rows[0][0]} to {rows[-1][0]} hold no numbers ({error}).") from error
-        if len(numbers) < len(rows):  # NumPy passes over empty lines
-            self._explain(rows)
+            self._check_cells(rows)
+            raise ValueError(f"{self.path}: lines {rows[0][0]} to {rows[-1][0]} are not numbers ({error}).") from error
+        # NumPy skips the empty lines of a file of one column.
+        if len(numbers) < len(rows):
+            self._check_cells(rows)
         return numbers
 
-    def _explain(self, rows: Sequence[Line]) -> None:
+    def _check_cells(self, rows: Sequence[Line]) -> None:
+        """Raise ValueError for the first cell that is not a number."""
         for row in rows:
             cells = self._table.cells(row)
             for column in self._chosen:

@@ -1,16 +1,16 @@
 """Weighted graphs from files, for `signed_cut`.
 
-1. A format gives edges (i, j, w), what it calls the points, and nothing else.
-2. Loops (i, i) are dropped; an edge listed more than once in one direction is summed.
-3. An edge may stand in one direction or, with the same weight, in both, and counts once: the matrix is symmetric
-   either way (`proxcode.cut.as_graph` sums the two). The matrices of .npy and .npz must be symmetric themselves.
+1. A format is parsed into edges (i, j, weight) and the names of the nodes, or into a square matrix.
+2. Repeated edges and edges with a direction are combined by the rule of `proxcode.cut.as_graph`.
 
-Weights stay as the file has them: for the largest cut of a Gset graph, negate them.
+Weights have the sign of the file: use `max_cut` for the Gset graphs.
 """
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,11 +20,23 @@ from proxcode.files._arrays import ZIP_ERRORS, map_npy
 from proxcode.files._base import FilePath, by_suffix, existing_file, readable
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
 
-_WORDS = {("i", "j"), ("u", "v"), ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2")}
+if TYPE_CHECKING:
+    from proxcode.cut.edges import Directed
+
+# Names of two columns that are recognised as a header in any file.
+_HEADERS = {("i", "j"), ("u", "v"), ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2")}
 
 
 class Graph(NamedTuple):
-    """A graph: symmetric weights of shape (n, n) without diagonal, and the n names the file has for its points."""
+    """A graph of n nodes.
+
+    Attributes
+    ----------
+    weights : scipy.sparse.csr_array of shape (n, n)
+        Symmetric, without a diagonal.
+    names : ndarray of shape (n,)
+        Names of the nodes in the file.
+    """
 
     weights: Any
     names: NDArray[Any]
@@ -35,7 +47,11 @@ class _Edges(NamedTuple):
     second: NDArray[np.int64]
     weight: NDArray[np.float64]
     names: NDArray[Any]
-    asymmetry: float | None = None  # allowed part of an entry, where both directions must be there, as in a matrix
+
+
+class _Matrix(NamedTuple):
+    entries: Any
+    names: NDArray[Any]
 
 
 class _Row(NamedTuple):
@@ -43,22 +59,29 @@ class _Row(NamedTuple):
     cells: list[str]
 
 
-def read_graph(path: FilePath) -> Graph:
+def read_graph(path: FilePath, directed: Directed | None = None) -> Graph:
     r"""Read a weighted graph.
+
+    Self-loops and the diagonal of a matrix are ignored. Edges repeated in the same direction are summed. An edge given
+    in both directions with equal weights counts once; with different weights it is an error, unless `directed` says how
+    to combine them.
 
     Parameters
     ----------
     path : path
-        - `.csv`, `.tsv`: an edge list, rows i, j and a weight, 1 if there is none. Points that are all whole numbers
-          come in their order, names in order of appearance; a point without an edge is not in such a file. The first
-          row holds names of columns if none of its cells is a number and it has a third; if it has two, where they are
-          a known pair of words (source, target) or all other cells are numbers.
-        - `.txt`, `.edges`, `.gset`, or no suffix: an edge list separated by blanks, where lines that start with # or %
-          are passed over; or Gset's format, a first row n, m and then m rows i, j, w that count points from 1. It is
-          Gset's if the first row has two whole numbers and either the others have three cells or they are m in number
-          and name points 1 to n; a row n, 0 alone is a graph without edges.
-        - `.mtx`: Matrix Market, points counted from 1. `.npy`: a square array. `.npz`: by
-          `scipy.sparse.save_npz`.
+        - `.csv`, `.tsv`: an edge list with rows i, j, weight or i, j, of weight 1. Nodes are sorted if all of them are
+          integers, and otherwise in order of appearance; a node without an edge is not part of such a graph. The first
+          row holds the names of columns if none of its cells is a number and it has three cells; if it has two, if they
+          are a known pair of words such as source, target, or if all other cells are numbers.
+        - `.txt`, `.edges`, `.gset`, or no suffix: an edge list separated by blanks, in which lines that start with # or
+          % are comments; or the Gset format, a first row n, m followed by m rows i, j, weight with nodes numbered from
+          1. A file has the Gset format if its first row consists of two integers n, m, and either the other rows have
+          three cells, or they are m rows with nodes from 1 to n.
+        - `.mtx`: Matrix Market, with nodes numbered from 1.
+        - `.npy`: a square array. `.npz`: a file of `scipy.sparse.save_npz`. Both must be symmetric, unless `directed`
+          is given.
+    directed : {"sum", "mean", "sign"} or None, default=None
+        How the two directions of an edge are combined if their weights differ; see `proxcode.cut.as_graph`.
 
     Returns
     -------
@@ -78,38 +101,30 @@ def read_graph(path: FilePath) -> Graph:
            [ 0., -2.,  0.]])
     """
     path = existing_file(path)
-    edges = by_suffix(path, _GRAPH_FORMATS)(path)
-    return Graph(_symmetric(path, edges), edges.names)
+    content = by_suffix(path, _GRAPH_FORMATS)(path)
+    try:
+        weights = _symmetric_weights(content, directed)
+    except ValueError as error:
+        hint = " (command line: --directed)" if "directed=" in str(error) else ""
+        raise ValueError(f"{path}: {error}{hint}") from None
+    return Graph(weights=weights, names=content.names)
 
 
-def _symmetric(path: Path, edges: _Edges) -> Any:
-    n = len(edges.names)
-    if (wrong := np.flatnonzero(~np.isfinite(edges.weight))).size:
-        i, j = edges.names[edges.first[wrong[0]]], edges.names[edges.second[wrong[0]]]
-        raise ValueError(f"{path}: edge ({i}, {j}) has the weight {edges.weight[wrong[0]]}: leave unknown edges out.")
-    is_edge = edges.first != edges.second
-    if not is_edge.any():
-        raise ValueError(f"{path} has no edge between two different points: list at least one.")
-    i, j, weight = edges.first[is_edge], edges.second[is_edge], edges.weight[is_edge]
-    distinct, where = np.unique(np.minimum(i, j) * n + np.maximum(i, j), return_inverse=True)
-    upward, downward = (np.bincount(where[way], weight[way], len(distinct)) for way in (i < j, i > j))
-    has_both = (np.bincount(where[i < j], minlength=len(distinct)) > 0) & (
-        np.bincount(where[i > j], minlength=len(distinct)) > 0
-    )
-    low, high = distinct // n, distinct % n
-    allowed = 1e-10 if edges.asymmetry is None else edges.asymmetry
-    has_both |= edges.asymmetry is not None
-    if (torn := np.flatnonzero(has_both & ~np.isclose(upward, downward, rtol=allowed, atol=0))).size:
-        edge = torn[0]
-        remedy = "give it once, or twice the same" if edges.asymmetry is None else "make the matrix symmetric"
-        raise ValueError(
-            f"{path}: edge ({edges.names[low[edge]]}, {edges.names[high[edge]]}) has the weight {upward[edge]:g}, but "
-            f"{downward[edge]:g} the other way: {remedy}."
-        )
-    once = np.where(has_both, upward, upward + downward)
-    both = np.concatenate([low, high]), np.concatenate([high, low])
-    weights = sp.csr_array((np.concatenate([once, once]), both), shape=(n, n))
-    weights.eliminate_zeros()  # a weight of 0 is no edge
+def _symmetric_weights(content: _Edges | _Matrix, directed: Directed | None) -> Any:
+    from proxcode.cut.edges import undirected_weights
+    from proxcode.cut.graph import SparseGraph
+    from proxcode.cut.matrices import matrix_graph
+
+    if isinstance(content, _Matrix):
+        weights = SparseGraph(matrix_graph(content.entries, directed).weights).weights
+        has_edges = weights.nnz > 0
+    else:
+        first, second, weight, names = content
+        weights = undirected_weights(len(names), first, second, weight, directed=directed, names=names)
+        has_edges = (first != second).any()
+    if not has_edges:
+        raise ValueError("no edge between two different nodes: expected at least one")
+    weights.eliminate_zeros()
     return weights
 
 
@@ -140,47 +155,53 @@ def _is_gset(rows: list[_Row]) -> bool:
     n, m = map(int, first)
     if others and len(others[0].cells) == 3:
         return True
-    points = {cell for row in others for cell in row.cells[:2]}
-    return len(others) == m and all(cell.isdecimal() and 1 <= int(cell) <= n for cell in points)
+    nodes = {cell for row in others for cell in row.cells[:2]}
+    return len(others) == m and all(cell.isdecimal() and 1 <= int(cell) <= n for cell in nodes)
 
 
 def _numbered(path: Path, n: int, m: int, rows: list[_Row]) -> _Edges:
-    """Return m edges between points that are counted from 1 to n."""
-    if len(rows) != m:
-        raise ValueError(f"{path} announces {m} entries and has {len(rows)}: copy it again.")
+    """Return m edges between nodes that are numbered from 1 to n."""
+    _check_count(path, rows, m)
     if not rows:
         return _Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.arange(1, n + 1))
     weights = _weights(path, rows)
     for line, cells in rows:
         for cell in cells[:2]:
             if not (cell.isdecimal() and 1 <= int(cell) <= n):
-                raise ValueError(f"{path}: line {line} names point {cell!r}: the points here are 1 to {n}.")
-    points = np.array([row.cells[:2] for row in rows]).astype(np.int64) - 1
-    return _Edges(points[:, 0], points[:, 1], weights, np.arange(1, n + 1))
+                raise ValueError(f"{path}: line {line} has the node {cell!r}: expected an integer from 1 to {n}")
+    ends = np.array([row.cells[:2] for row in rows]).astype(np.int64) - 1
+    return _Edges(ends[:, 0], ends[:, 1], weights, np.arange(1, n + 1))
+
+
+def _check_count(path: Path, rows: list[_Row], n_expected: int) -> None:
+    if len(rows) != n_expected:
+        raise ValueError(f"{path} has {len(rows)} entries, but announces {n_expected}: copy or create the file again")
 
 
 def _edge_list(path: Path, rows: list[_Row]) -> _Edges:
     rows = rows[1:] if rows and _is_header(rows) else rows
     if not rows:
-        raise ValueError(f"{path} is an empty table: list at least one edge.")
+        raise ValueError(f"{path} is an empty table: expected at least one edge")
     weights = _weights(path, rows)
-    points = [cell.strip() for row in rows for cell in row.cells[:2]]
-    if "" in points:
-        raise ValueError(f"{path}: line {rows[points.index('') // 2].line} names no point: give both ends of the edge.")
-    names, where = _numbered_names(points)
-    ends = where.astype(np.int64).reshape(-1, 2)
+    nodes = [cell.strip() for row in rows for cell in row.cells[:2]]
+    if "" in nodes:
+        line = rows[nodes.index("") // 2].line
+        raise ValueError(f"{path}: line {line} has an empty cell: expected the names of both nodes of the edge")
+    names, number = _numbered_names(nodes)
+    ends = number.astype(np.int64).reshape(-1, 2)
     return _Edges(ends[:, 0], ends[:, 1], weights, names)
 
 
-def _numbered_names(points: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the distinct points, and where among them each is."""
-    if all(map(is_number, points)):  # "1_0" is a name, though int takes it for 10
+def _numbered_names(nodes: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return the distinct names of the nodes, and the position of each node among them."""
+    # "1_0" is a name, although NumPy would convert it to 10.
+    if all(map(is_number, nodes)):
         try:
-            return np.unique(np.array(points).astype(np.int64), return_inverse=True)
+            return np.unique(np.array(nodes).astype(np.int64), return_inverse=True)
         except (ValueError, OverflowError):
             pass
-    numbers = {name: number for number, name in enumerate(dict.fromkeys(points))}
-    return np.array(list(numbers)), np.array([numbers[point] for point in points])
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(nodes))}
+    return np.array(list(numbers)), np.array([numbers[node] for node in nodes])
 
 
 def _is_header(rows: list[_Row]) -> bool:
@@ -188,7 +209,7 @@ def _is_header(rows: list[_Row]) -> bool:
     if any(map(is_number, cells)):
         return False
     others = [cell for row in rows[1:] for cell in row.cells]
-    is_known = tuple(map(str.lower, cells)) in _WORDS
+    is_known = tuple(map(str.lower, cells)) in _HEADERS
     return len(cells) != 2 or is_known or (bool(others) and all(map(is_number, others)))
 
 
@@ -197,28 +218,28 @@ def _weights(path: Path, rows: list[_Row]) -> NDArray[np.float64]:
     for line, cells in rows:
         if len(cells) not in (2, 3) or len(cells) != width:
             raise ValueError(
-                f"{path}: line {line} has {len(cells)} cells: an edge is i, j, or in all lines i, j, weight."
+                f"{path}: line {line} has {len(cells)} cells: expected i, j or, in all lines, i, j, weight"
             )
         if width == 3 and not is_number(cells[2]):
-            raise ValueError(f"{path}: line {line} has the weight {cells[2]!r}: give a number.")
+            raise ValueError(f"{path}: line {line} has the weight {cells[2]!r}: expected a number")
     return np.array([float(row.cells[2]) if width == 3 else 1.0 for row in rows])
 
 
 def _from_market(path: Path) -> _Edges:
-    # Not with scipy.io.mmread: SciPy 1.17 crashes on some damaged files, and the process with it.
+    # scipy.io.mmread is not used, because SciPy 1.17 terminates the process on some damaged files.
     banner = next(text_lines(path))[1].lower().split()
     if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"] or banner[2] not in _MARKET_LAYOUTS:
-        raise ValueError(f"{path} is no Matrix Market file, its first line is no %%MatrixMarket: make it again.")
+        raise ValueError(f"{path} is not a Matrix Market file: expected %%MatrixMarket in its first line")
     _, _, layout, field, symmetry = banner
     if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
-        raise ValueError(f"{path} holds a {field} {symmetry} matrix: weights are real and symmetric.")
+        raise ValueError(f"{path} holds a {field} {symmetry} matrix: expected a real general or symmetric one")
     rows = _split_lines(path)
     n_sizes = {"coordinate": 3, "array": 2}[layout]
     if not rows or len(rows[0].cells) != n_sizes or not all(map(str.isdecimal, rows[0].cells)):
-        raise ValueError(f"{path} has no line of {n_sizes} sizes below its comments: copy or make it again.")
+        raise ValueError(f"{path} has no line of {n_sizes} sizes below its comments: copy or create the file again")
     n, n_columns, *_ = sizes = [int(cell) for cell in rows[0].cells]
     if n != n_columns or not n:
-        raise ValueError(f"{path} has shape ({n}, {n_columns}): the weights of n points are an n x n matrix.")
+        raise ValueError(f"{path} has shape ({n}, {n_columns}): expected an n x n matrix of the weights of n nodes")
     return _MARKET_LAYOUTS[layout](path, sizes, rows[1:], symmetry)
 
 
@@ -227,50 +248,43 @@ def _market_entries(path: Path, sizes: list[int], rows: list[_Row], symmetry: st
 
 
 def _market_array(path: Path, sizes: list[int], rows: list[_Row], symmetry: str) -> _Edges:
-    """Read all values column by column; of a symmetric matrix, from the diagonal down."""
+    """Read all values column by column; those of a symmetric matrix from the diagonal down."""
     n = sizes[0]
     n_values = n * n if symmetry == "general" else n * (n + 1) // 2
-    if len(rows) != n_values:
-        raise ValueError(f"{path} announces {n_values} entries and has {len(rows)}: copy it again.")
+    _check_count(path, rows, n_values)
     for line, cells in rows:
         if len(cells) != 1 or not is_number(cells[0]):
-            raise ValueError(f"{path}: line {line} holds {' '.join(cells)!r}: give one number.")
+            raise ValueError(f"{path}: line {line} holds {' '.join(cells)!r}: expected one number")
     columns = np.zeros((n, n))
     where = np.indices((n, n)).reshape(2, -1) if symmetry == "general" else np.triu_indices(n)
     columns[where[0], where[1]] = [float(row.cells[0]) for row in rows]
-    return _from_matrix(path, columns.T, 1)
+    entries = sp.coo_array(columns.T)
+    return _Edges(entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data, np.arange(1, n + 1))
 
 
 _MARKET_LAYOUTS = {"coordinate": _market_entries, "array": _market_array}
 
 
-def _from_npy(path: Path) -> _Edges:
-    matrix = map_npy(path)
-    return _both_ways(_from_matrix(path, matrix, 0), matrix.dtype)
+def _from_npy(path: Path) -> _Matrix:
+    return _matrix(path, map_npy(path))
 
 
-def _from_npz(path: Path) -> _Edges:
-    # Opened here, for NumPy leaves a file open that it cannot read.
+def _from_npz(path: Path) -> _Matrix:
+    # NumPy leaves a file open that it cannot read, so it is opened here.
     with readable(path, "scipy.sparse npz", *ZIP_ERRORS), path.open("rb") as file:
         matrix = sp.load_npz(file)
-    return _both_ways(_from_matrix(path, matrix, 0), matrix.dtype)
+    return _matrix(path, matrix)
 
 
-def _both_ways(edges: _Edges, dtype: np.dtype[Any]) -> _Edges:
-    return edges._replace(asymmetry=1e-5 if dtype == np.float32 else 1e-10)
-
-
-def _from_matrix(path: Path, matrix: Any, base: int) -> _Edges:
+def _matrix(path: Path, matrix: Any) -> _Matrix:
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
-        raise ValueError(f"{path} has shape {matrix.shape}: the weights of n points are an n x n matrix.")
+        raise ValueError(f"{path} has shape {matrix.shape}: expected an n x n matrix of the weights of n nodes")
     if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{path} holds {matrix.dtype} values: weights are real numbers.")
-    entries = sp.coo_array(matrix)
-    names = np.arange(base, matrix.shape[0] + base)
-    return _Edges(entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data.astype(np.float64), names)
+        raise ValueError(f"{path} has dtype {matrix.dtype}: expected real numbers")
+    return _Matrix(entries=matrix, names=np.arange(matrix.shape[0]))
 
 
-_GRAPH_FORMATS: dict[str, Callable[[Path], _Edges]] = {
+_GRAPH_FORMATS: dict[str, Callable[[Path], _Edges | _Matrix]] = {
     **dict.fromkeys(DELIMITERS, _from_table),
     **dict.fromkeys((".txt", ".edges", ".gset", ""), _from_blanks),
     ".mtx": _from_market,

@@ -1,27 +1,19 @@
-"""Vectors from files: one class for each format, the same rows and blocks from all."""
+"""Vectors from files: one class per format, with the same rows and blocks from all."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from proxcode.files._arrays import HDF5Vectors, NpyVectors, NpzVectors, SafetensorsVectors, TexmexVectors
-from proxcode.files._arrow import ArrowVectors
-from proxcode.files._base import Choice, FilePath, Vectors, by_suffix, existing_file
-from proxcode.files._text import TextVectors
+from proxcode.files._arrays import KEYED_FORMATS, TEXMEX_ELEMENTS, NpyVectors, TexmexVectors
+from proxcode.files._arrow import ARROW_FORMATS, ArrowVectors
+from proxcode.files._base import Choice, Column, FilePath, Vectors, by_suffix, existing_file
+from proxcode.files._text import DELIMITERS, TextVectors
 
 VECTOR_FORMATS: dict[str, Callable[[Path, Choice], Vectors]] = {
     ".npy": NpyVectors,
-    ".npz": NpzVectors,
-    ".safetensors": SafetensorsVectors,
-    ".h5": HDF5Vectors,
-    ".hdf5": HDF5Vectors,
-    ".fvecs": TexmexVectors,
-    ".bvecs": TexmexVectors,
-    ".ivecs": TexmexVectors,
-    ".csv": TextVectors,
-    ".tsv": TextVectors,
-    ".parquet": ArrowVectors,
-    ".arrow": ArrowVectors,
-    ".feather": ArrowVectors,
+    **KEYED_FORMATS,
+    **dict.fromkeys(TEXMEX_ELEMENTS, TexmexVectors),
+    **dict.fromkeys(DELIMITERS, TextVectors),
+    **dict.fromkeys(ARROW_FORMATS, ArrowVectors),
 }
 
 
@@ -29,10 +21,10 @@ def open_vectors(
     path: FilePath,
     *,
     key: str | None = None,
-    columns: Sequence[str | int] | str | None = None,
-    drop: Sequence[str | int] | str = (),
+    columns: Sequence[Column] | str | None = None,
+    drop: Sequence[Column] | str = (),
 ) -> Vectors:
-    r"""Open a table of vectors, one in each row; the format goes by the suffix.
+    r"""Open a file of vectors, one per row; the suffix determines the format.
 
     Parameters
     ----------
@@ -40,13 +32,13 @@ def open_vectors(
         A file `.npy`, `.npz`, `.safetensors`, `.h5`, `.hdf5`, `.fvecs`, `.bvecs`, `.ivecs`, `.csv`, `.tsv`, `.parquet`,
         `.arrow` or `.feather`.
     key : str, default=None
-        Which array of an npz, safetensors or HDF5 file; None is the only one of two dimensions.
+        Name of the array in an npz, safetensors or HDF5 file. None takes the only array of two dimensions.
     columns : sequence of str or int, or one str, default=None
-        Columns to take, by name or by number from 0. None takes all of a matrix or a text file: a column of text is
-        refused there, not left out, for one misspelt number would otherwise cost a column. Of Parquet and Arrow files,
-        whose columns have types, None takes the one column of lists of numbers, or else all columns of numbers.
+        Columns to take, by name or by number from 0. None takes all columns of a matrix or a text file; a column of
+        text then raises an error, because skipping it would hide a misspelt number. None takes from Parquet and Arrow
+        files, whose columns have types, the column of lists of numbers or else all columns of numbers.
     drop : sequence of str or int, or one str, default=()
-        Columns to leave out of those.
+        Columns to drop from those.
 
     Returns
     -------
@@ -55,13 +47,13 @@ def open_vectors(
 
     Notes
     -----
-    The first row of a text file holds names if one of its cells is not a number.
+    The first row of a text file holds column names if one of its cells is not a number.
 
     Examples
     --------
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "points.csv")
+    ...     path = Path(folder, "samples.csv")
     ...     _ = path.write_text("x,y,label\n0,1,cat\n2,3,dog\n")
     ...     open_vectors(path, drop=["label"]).read()
     array([[0., 1.],

@@ -1,4 +1,4 @@
-"""Tables to files, whole or not at all."""
+"""Tabular files, written atomically."""
 
 import csv
 import zipfile
@@ -15,36 +15,37 @@ from proxcode.files._text import DELIMITERS
 from proxcode.storage.atomic import atomic_write
 
 Columns = dict[str, NDArray[Any]]
+Writer = Callable[[Path, Columns, Path], None]
 
 
 def write_table(path: FilePath, columns: Mapping[str, ArrayLike]) -> None:
-    """Write columns of equal length; the format goes by the suffix.
+    """Write columns of equal length to a tabular file; the suffix determines the format.
 
     Parameters
     ----------
     path : path
-        A file `.csv`, `.tsv`, `.npz` or `.parquet`. It is written beside its place and takes it when it is whole.
+        A file `.csv`, `.tsv`, `.npz` or `.parquet`. An existing file is replaced once the new one is complete.
     columns : mapping of str to array
-        A matrix is a column of lists in Parquet, an array in npz, and in text one column for each of its own, named
-        NAME_0, NAME_1, ... A missing label, None, is an empty cell of text, and an empty string in npz.
+        A matrix becomes a column of lists in Parquet, an array in npz, and columns NAME_0, NAME_1, ... in text. A
+        missing label, None, becomes an empty cell in text, and an empty string in npz.
     """
     path = Path(path)
-    write = check_table_name(path)
+    write = check_suffix(path)
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     if not arrays:
-        raise ValueError(f"there are no columns to write to {path}: give at least one.")
+        raise ValueError(f"no columns to write to {path}: expected at least one.")
     n_rows = len(np.atleast_1d(next(iter(arrays.values()))))
     for name, array in arrays.items():
         if array.ndim not in (1, 2) or len(array) != n_rows:
             raise ValueError(
-                f"column {name!r} for {path} has shape {array.shape}: give {n_rows} rows, as in the first."
+                f"column {name!r} for {path} has shape {array.shape}: expected {n_rows} rows, as in the first column."
             )
     with atomic_write(path) as partial:
         write(partial, arrays, path)
 
 
-def check_table_name(path: Path) -> Callable[[Path, Columns, Path], None]:
-    """Return what writes such a file; refuse a suffix that nothing writes."""
+def check_suffix(path: Path) -> Writer:
+    """Return the writer for a file; raise ValueError for an unknown suffix."""
     return by_suffix(path, _WRITERS)
 
 
@@ -53,7 +54,7 @@ def _write_text(partial: Path, columns: Columns, path: Path) -> None:
     for name, array in columns.items():
         parts = {name: array} if array.ndim == 1 else {f"{name}_{k}": column for k, column in enumerate(array.T)}
         if twice := sorted(flat.keys() & parts):
-            raise ValueError(f"{path} would have two columns {twice[0]!r}: rename one.")
+            raise ValueError(f"{path} would have two columns {twice[0]!r}: rename one of them.")
         flat |= parts
     with partial.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter=DELIMITERS[path.suffix.lower()], lineterminator="\n")
@@ -62,14 +63,14 @@ def _write_text(partial: Path, columns: Columns, path: Path) -> None:
 
 
 def _texts(column: NDArray[Any]) -> list[str]:
-    """Return values as the shortest text that gives them back."""
+    """Return values as the shortest text that represents them exactly, None as an empty string."""
     if column.dtype == object:
         return ["" if value is None else str(value) for value in column.tolist()]
     return column.astype(np.str_).tolist()
 
 
 def _write_npz(partial: Path, columns: Columns, path: Path) -> None:
-    # np.savez has no room for columns that are called as its own parameters.
+    # np.savez takes columns as keyword arguments: a column "file" would collide with its own parameter.
     with zipfile.ZipFile(partial, "w") as archive:
         for name, array in columns.items():
             plain = np.array(_texts(array)) if array.dtype == object else array
@@ -88,7 +89,7 @@ def _write_parquet(partial: Path, columns: Columns, path: Path) -> None:
     pa.parquet.write_table(pa.table(fields), partial)
 
 
-_WRITERS: dict[str, Callable[[Path, Columns, Path], None]] = {
+_WRITERS: dict[str, Writer] = {
     **dict.fromkeys(DELIMITERS, _write_text),
     ".npz": _write_npz,
     ".parquet": _write_parquet,

@@ -13,6 +13,8 @@ A hash function carries each bit of a code to samples not seen in fit:
 `train` and `margins`.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -196,7 +198,7 @@ class PerBitHash(HashFunction):
 
     def begin(
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
-    ) -> "PerBitTraining":
+    ) -> PerBitTraining:
         """Draw the order in which samples are chosen to train on."""
         if self.max_samples is not None:
             check_integer("max_samples", self.max_samples, 2)

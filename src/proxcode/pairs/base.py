@@ -75,9 +75,9 @@ class Pairs(ABC):
     def take(self, samples: Index) -> "Pairs":
         """Return the pairs among a subset of the samples, given in ascending order."""
 
-    def near_rows(self, queries: Index) -> NDArray[np.bool_]:
-        """Return whether each sample is near to each query, shape (n_queries, n_samples), where no pair is unknown."""
-        raise NotImplementedError(f"{type(self).__name__} does not implement near_rows")
+    def near_rows(self, queries: Index) -> Any:
+        """Return whether each sample is near to each query, shape (n_queries, n_samples); None if pairs are unknown."""
+        return None
 
     def labels(self) -> Any:
         """Return the labels as a sparse 0/1 matrix of shape (n_samples, n_labels), None where there are no labels."""

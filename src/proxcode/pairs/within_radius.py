@@ -81,9 +81,12 @@ class PairDistances:
         self.is_euclidean = metric in ("euclidean", "l2")
         self.rounding = 0.0
         if self.is_euclidean:
-            self.centred = X - X.mean(axis=0, dtype=np.float64)
-            self.norms = (self.centred * self.centred).sum(axis=1)
-            self.rounding = ROUNDING * float(self.norms.max())
+            centred = X - X.mean(axis=0, dtype=np.float64)
+            norms = (centred * centred).sum(axis=1, keepdims=True)
+            ones = np.ones_like(norms)
+            # The inner product of a row of one and a row of the other is |x|^2 - 2 x'z + |z|^2.
+            self.left, self.right = np.hstack([centred, norms, ones]), np.hstack([-2.0 * centred, ones, norms])
+            self.rounding = ROUNDING * float(norms.max())
             if not np.isfinite(self.rounding):
                 raise ValueError("squared norms of X overflow float64: scale X down.")
 
@@ -139,8 +142,8 @@ class PairDistances:
 
         def count(reduced: Matrix, start: int) -> tuple[Index, float]:
             within = reduced[reduced <= edges[-1]]
-            finite = reduced[np.isfinite(reduced)]
-            return np.bincount(np.searchsorted(edges, within), minlength=len(edges)), finite.max(initial=0.0)
+            largest = reduced.max(where=reduced < np.inf, initial=0.0)
+            return np.bincount(np.searchsorted(edges, within), minlength=len(edges)), largest
 
         counts, largest = zip(*self._over_blocks(count), strict=True)
         return np.sum(counts, axis=0), float(max(largest))
@@ -174,10 +177,7 @@ class PairDistances:
             if np.isnan(distances).any():
                 raise ValueError(f"metric={self.metric!r} is not defined for all samples of X: drop constant rows.")
             return distances
-        squares: Matrix = self.centred[rows] @ self.centred[columns].T
-        squares *= -2.0
-        squares += self.norms[rows, None]
-        squares += self.norms[columns]
+        squares: Matrix = self.left[rows] @ self.right[columns].T
         return np.maximum(squares, 0.0, out=squares)
 
     def _over_blocks(self, function: Callable[[Matrix, int], T]) -> Iterator[T]:

@@ -1,6 +1,9 @@
-"""Other ways to make binary codes, under the same fit, transform and encode; `QUANTISERS` need FAISS."""
+"""Other hashing methods under one contract: fit, transform and encode.
 
-from proxcode.peers._base import Peer
+`PEERS` maps the names of the methods to their classes; `QUANTISERS` are those that need FAISS.
+"""
+
+from proxcode.peers._base import Peer, SupervisedPeer
 from proxcode.peers.agh import AGH, TwoLayerAGH
 from proxcode.peers.bre import BRE
 from proxcode.peers.classifier_code import ClassifierCode
@@ -45,30 +48,7 @@ PEERS: dict[str, type[Peer]] = {
 }
 
 __all__ = [
-    "AGH",
-    "BRE",
-    "COSDISH",
-    "DGH",
-    "IMHTSNE",
-    "ITQ",
-    "KMH",
-    "KSH",
-    "LGHSR",
-    "LSH",
-    "MLH",
-    "PEERS",
-    "QUANTISERS",
-    "SDH",
-    "SGH",
-    "TSH",
-    "ClassifierCode",
-    "FaissITQ",
-    "FaissPQ",
-    "FaissRaBitQ",
-    "Hadamard",
-    "IMHLaplacian",
-    "Peer",
-    "Sign",
-    "SpectralHashing",
-    "TwoLayerAGH",
-]
+    "AGH", "BRE", "COSDISH", "DGH", "IMHTSNE", "ITQ", "KMH", "KSH", "LGHSR", "LSH", "MLH", "PEERS", "QUANTISERS", "SDH",
+    "SGH", "TSH", "ClassifierCode", "FaissITQ", "FaissPQ", "FaissRaBitQ", "Hadamard", "IMHLaplacian", "Peer", "Sign",
+    "SpectralHashing", "SupervisedPeer", "TwoLayerAGH",
+]  # fmt: skip

@@ -1,78 +1,148 @@
-"""What all peers share: validation, packing, the scikit-learn contract."""
+"""The contract of all peers; a peer implements two methods, `_fit` and `_margins`.
+
+1. `fit` validates X, the code length and the class labels, then calls `_fit(X, y, rng)`, which learns,
+2. `transform` validates X and sets bit k of a sample to 1 where margin k, from `_margins(X)`, is at least 0,
+3. `encode` packs these bits into bytes.
+"""
 
 from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.hamming import Codes, pack
+from proxcode.peers._arrays import Integers, Matrix, Rng
+from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.validation import check_points, check_whole
 
-Matrix = NDArray[Any]
-LARGEST = 1e140  # the squares of such numbers can be summed over all points
+Seed = int | np.random.RandomState | None
+
+# Largest absolute value in X; the squares of such values can be summed over all samples without overflow.
+LARGEST = 1e140
 
 
 class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
-    """A method that learns codes; a subclass says how to learn (`_fit`) and how to score (`_scores`)."""
+    """Base class of the methods that learn binary codes.
 
-    n_bits: int
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Code length.
+    random_state : int, RandomState or None, default=None
+        Seed of all random choices. Ignored by peers without random choices.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from proxcode.peers import PEERS
+    >>> X, y = load_digits(return_X_y=True)
+    >>> PEERS["ITQ"](n_bits=32, random_state=0).fit(X).encode(X).shape
+    (1797, 4)
+    """
+
+    def __init__(self, n_bits: int = 64, random_state: Seed = None) -> None:
+        self.n_bits = n_bits
+        self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Learn from X, and from y where the method is supervised."""
-        points = self._points(X, reset=True)
-        check_whole("n_bits", self.n_bits, 1)
-        self._fit(points, y)
-        self._n_features_out = self.n_bits
+        """Learn from the samples X and, if the method is supervised, from the class labels y."""
+        X = self._check_samples(X, reset=True)
+        n_bits = self._check_n_bits(X)
+        y = self._check_labels(y, len(X))
+        # BLAS with several threads rounds differently for each number of threads.
+        with one_blas_thread:
+            self._fit(X, y, check_random_state(self.random_state))
+        self._n_features_out = n_bits
         return self
 
     def transform(self, X: ArrayLike) -> Codes:
         """Return the codes as a 0/1 matrix of shape (n, n_bits)."""
         check_is_fitted(self)
-        points = self._points(X, reset=False)
-        return (self._scores(points) >= 0).astype(np.uint8)
+        return (self._margins(self._check_samples(X, reset=False)) >= 0).astype(np.uint8)
 
     def encode(self, X: ArrayLike) -> Codes:
         """Return the codes packed into bytes, in the bit order of `numpy.packbits`."""
         return pack(self.transform(X))
 
-    def _points(self, X: ArrayLike, *, reset: bool) -> Matrix:
-        """Return X as a matrix of numbers whose squares do not overflow, or say what is wrong with it."""
-        points = check_points(self, X, reset=reset)
-        extreme = max(float(points.max()), float(points.min()), key=abs)
+    @abstractmethod
+    def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
+        """Learn from validated X of shape (n, d) and set attributes that end in `_`.
+
+        y is None, or the class numbers 0, 1, ... of the samples if the peer is a `SupervisedPeer`.
+        """
+
+    @abstractmethod
+    def _margins(self, X: Matrix) -> Matrix:
+        """Return the margins of validated samples, shape (n, n_bits)."""
+
+    def _check_samples(self, X: ArrayLike, *, reset: bool) -> Matrix:
+        """Validate samples: a finite matrix of values whose squares do not overflow."""
+        samples = check_points(self, X, reset=reset)
+        extreme = max(float(samples.max()), float(samples.min()), key=abs)
         if abs(extreme) > LARGEST:
             raise ValueError(
-                f"X contains {extreme:.3g}: squares of numbers beyond {LARGEST} may overflow; scale X down."
+                f"X contains {extreme:.3g}: squares of values beyond {LARGEST} may overflow; scale X down."
             )
-        return points
+        return samples
+
+    def _check_n_bits(self, X: Matrix) -> int:
+        """Validate the code length; peers with a largest code length override this method."""
+        return check_whole("n_bits", self.n_bits, 1)
+
+    def _check_labels(self, y: Any, n_samples: int) -> Integers | None:
+        """Ignore the labels; supervised peers override this method."""
+        return None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = []  # bits, whatever the dtype of X
+        # Codes are uint8 for any dtype of X.
+        tags.transformer_tags.preserves_dtype = []
         return tags
 
-    @abstractmethod
-    def _fit(self, X: Matrix, y: Any) -> None: ...
 
-    @abstractmethod
-    def _scores(self, X: Matrix) -> Matrix: ...
+class OptionallySupervisedPeer(Peer):
+    """Base class of peers that learn from class labels if `fit` receives them and from distances otherwise.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,) or None
+        Sorted class labels; None after a fit without labels.
+    """
+
+    def _check_labels(self, y: Any, n_samples: int) -> Integers | None:
+        self.classes_: Any = None
+        if y is None:
+            return None
+        self.classes_, numbers = check_classes(type(self).__name__, y, n_samples)
+        return numbers
 
 
-class SupervisedPeer(Peer):
-    """A peer that learns from classes; a subclass says how to learn (`_learn`) and how to score (`_scores`)."""
+class SupervisedPeer(OptionallySupervisedPeer):
+    """Base class of peers that learn from class labels.
 
-    random_state: Any
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Sorted class labels.
 
-    def _fit(self, X: Matrix, y: Any) -> None:
-        self.classes_, members = check_classes(self, y, len(X))
-        self._learn(X, members, check_random_state(self.random_state))
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from proxcode.peers import PEERS
+    >>> X, y = load_digits(return_X_y=True)
+    >>> PEERS["COSDISH"](n_bits=32, random_state=0).fit(X, y).encode(X).shape
+    (1797, 4)
+    """
 
-    @abstractmethod
-    def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
-        """Learn from the points and the number of each point's class."""
+    def _check_labels(self, y: Any, n_samples: int) -> Integers | None:
+        if y is None:
+            name = type(self).__name__
+            raise ValueError(f"{name} requires y to be passed, but the target y is None: pass one label per sample.")
+        return super()._check_labels(y, n_samples)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -80,37 +150,16 @@ class SupervisedPeer(Peer):
         return tags
 
 
-def check_optional_classes(peer: Any, y: Any, n_samples: int) -> tuple[Matrix | None, NDArray[np.int64] | None]:
-    """Return what `check_classes` does, or (None, None) where there is no y."""
-    return (None, None) if y is None else check_classes(peer, y, n_samples)
-
-
-def check_classes(peer: Any, y: Any, n_samples: int) -> tuple[Matrix, NDArray[np.int64]]:
-    """Return the sorted classes and the number of each point's class, or say what is wrong with y."""
-    name = type(peer).__name__
-    if y is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None: give one class label per point.")
+def check_classes(name: str, y: Any, n_samples: int) -> tuple[Matrix, Integers]:
+    """Validate class labels; return the sorted classes and the class number of each sample."""
     labels = column_or_1d(y, warn=True)
     if len(labels) != n_samples:
-        raise ValueError(f"X has {n_samples} points but y has {len(labels)} labels: give one label per point.")
+        raise ValueError(f"X has {n_samples} samples but y has {len(labels)} labels: pass one label per sample.")
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"y contains NaN or infinity: {name} needs a class for every point, so drop the others.")
+        raise ValueError(f"y contains NaN or infinity: {name} needs a class for every sample; drop the others.")
     if labels.dtype.kind == "f" and (fractional := labels != np.floor(labels)).any():
-        raise ValueError(f"y contains {labels[fractional][0]}: {name} needs class labels, names or whole numbers.")
-    classes, members = np.unique(labels, return_inverse=True)
+        raise ValueError(f"y contains {labels[fractional][0]}: {name} expects class labels, strings or integers.")
+    classes, numbers = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(f"y has 1 class: {name} needs at least 2.")
-    return classes, members
-
-
-def indicators(members: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the matrix Y of 0 and 1 with Y[i, c] = 1 where point i is of class c.
-
-    Examples
-    --------
-    >>> indicators(np.array([1, 0, 1]))
-    array([[0., 1.],
-           [1., 0.],
-           [0., 1.]])
-    """
-    return np.eye(members.max() + 1)[members]
+    return classes, numbers

@@ -1,57 +1,82 @@
-"""Features of a point by its distances to anchors, as kernel hashing uses them, and directions among them.
+"""Kernel features of a sample by its distances to anchors, and directions among them.
 
-1. Anchors a_1..a_m are training points drawn at random, each taken once,
-2. feature j of x is exp(-|x - a_j|^2 / width), less its mean over the training points where a method centres,
+1. Anchors a_1..a_m are random samples of `fit`, without repetition,
+2. feature j of x is exp(-|x - a_j|^2 / width), for some methods minus its mean over the samples of `fit`,
 3. a bit is the sign of the features along a direction w.
-
-Double precision throughout, block by block: the same digits for any number of threads.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import eigsh
 
-from proxcode.peers._base import Matrix
-from proxcode.utils.blocks import map_blocks
+from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, squared_distances, with_positive_largest
+from proxcode.peers._base import Peer, Seed
 from proxcode.utils.validation import check_whole
 
-Real = NDArray[np.float64]
 Scale = Callable[[Matrix], Real]
-LANCZOS_FROM = 1000  # rows: all eigenvectors of a small matrix take no longer
+
+# Order of a matrix from which Lanczos iterations are faster than a full eigendecomposition.
+LANCZOS_FROM = 1000
+
+
+class KernelPeer(Peer):
+    """Base class of peers whose margins are linear in kernel features by anchors.
+
+    Parameters
+    ----------
+    n_bits : int, default=64
+        Code length.
+    n_anchors : int, default=300
+        Number m of anchors; all samples become anchors if there are fewer.
+    random_state : int, RandomState or None, default=None
+        Seed of the choice of anchors, then of the random choices of the method.
+
+    Attributes
+    ----------
+    kernel_ : AnchorKernel
+    weights_ : ndarray of shape (m, n_bits) or (m + 1, n_bits)
+        Direction of each bit; a last row, if present, is added to the margins.
+    """
+
+    def __init__(self, n_bits: int = 64, n_anchors: int = 300, random_state: Seed = None) -> None:
+        super().__init__(n_bits, random_state)
+        self.n_anchors = n_anchors
+
+    def _margins(self, X: Matrix) -> Matrix:
+        return self.kernel_.project(X, self.weights_)
+
+    def _draw_anchors(self, X: Matrix, scale: Scale, rng: Rng) -> Real:
+        return scale(X[rng.permutation(len(X))[: check_whole("n_anchors", self.n_anchors, 1)]])
 
 
 @dataclass(frozen=True)
 class Centred:
-    """Points less a mean, shape (d,)."""
+    """Samples minus a mean, shape (d,)."""
 
     mean: Real
 
-    def __call__(self, points: Matrix) -> Real:
-        """Return the points, shifted."""
-        return points - self.mean
+    def __call__(self, X: Matrix) -> Real:
+        return X - self.mean
 
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Points less a mean, each then of length 1; a point at the mean stays 0."""
+    """Samples minus a mean, each divided by its length; a sample equal to the mean becomes 0."""
 
     mean: Real
 
-    def __call__(self, points: Matrix) -> Real:
-        """Return the points, shifted and scaled."""
-        shifted = points - self.mean
+    def __call__(self, X: Matrix) -> Real:
+        shifted = X - self.mean
         length = np.sqrt(np.einsum("ij,ij->i", shifted, shifted))
         return shifted / np.where(length > 0, length, 1.0)[:, None]
 
 
 @dataclass(frozen=True)
 class AnchorKernel:
-    """The features of points: exp(-|scale(x) - a_j|^2 / width) - offset_j."""
+    """Kernel features of samples: exp(-|scale(x) - a_j|^2 / width) - offset_j."""
 
     scale: Scale
     anchors: Real
@@ -60,46 +85,27 @@ class AnchorKernel:
 
     def features(self, X: Matrix) -> Real:
         """Return all features, shape (n, m)."""
-        out = np.empty((len(X), len(self.anchors)))
-        for rows, block in map_blocks(lambda rows: self._block(X[rows]), len(X)):
-            out[rows] = block
-        return out
+        return map_rows(self._of_block, X, len(self.anchors))
 
-    def project(self, X: Matrix, directions: Real) -> Real:
-        """Return features times directions without all features in memory; one row more of them is a constant."""
-        out = np.empty((len(X), directions.shape[1]))
+    def project(self, X: Matrix, weights: Real) -> Real:
+        """Return features @ weights[:m], plus weights[m] if present, with features in memory for few samples only."""
         m = len(self.anchors)
-        constant = directions[m:].sum(axis=0)
-        for rows, block in map_blocks(lambda rows: self._block(X[rows]) @ directions[:m] + constant, len(X)):
-            out[rows] = block
-        return out
+        constant = weights[m:].sum(axis=0)
+        return map_rows(lambda block: self._of_block(block) @ weights[:m] + constant, X, weights.shape[1])
 
-    def _block(self, points: Matrix) -> Real:
-        return np.exp(squared_distances(self.scale(points), self.anchors) / -self.width) - self.offset
-
-
-def draw_anchors(X: Matrix, scale: Scale, n_anchors: int, rng: np.random.RandomState) -> Real:
-    """Return scaled anchors, as many as asked for or as there are points."""
-    return scale(X[rng.permutation(len(X))[: check_whole("n_anchors", n_anchors, 1)]])
+    def _of_block(self, X: Matrix) -> Real:
+        return np.exp(squared_distances(self.scale(X), self.anchors) / -self.width) - self.offset
 
 
 def centred_kernel(X: Matrix, scale: Scale, anchors: Real) -> tuple[AnchorKernel, Real]:
-    """Return the kernel of width 2 * (mean squared distance), centred on X, and its features of X."""
-    features = np.empty((len(X), len(anchors)))
-    for rows, block in map_blocks(lambda rows: squared_distances(scale(X[rows]), anchors), len(X)):
-        features[rows] = block
+    """Return the kernel whose width is twice the mean squared distance, centred on X, and its features of X."""
+    features = map_rows(lambda block: squared_distances(scale(block), anchors), X, len(anchors))
     width = 2 * features.mean() or 1.0
     features /= -width
     np.exp(features, out=features)
     offset = features.mean(axis=0)
     features -= offset
     return AnchorKernel(scale, anchors, width, offset), features
-
-
-def squared_distances(points: Real, anchors: Real) -> Real:
-    """Return |x - a|^2 for each point and anchor, shape (n, m)."""
-    of_points, of_anchors = (np.einsum("ij,ij->i", A, A) for A in (points, anchors))
-    return np.maximum(of_points[:, None] + of_anchors - 2 * (points @ anchors.T), 0)
 
 
 def whitener(features: Real, ridge: float) -> Real:
@@ -113,13 +119,7 @@ def leading(A: Real) -> Real:
     """Return the unit eigenvector of the largest eigenvalue of a symmetric matrix, its largest entry positive."""
     last = len(A) - 1
     if last < LANCZOS_FROM:
-        vector = eigh(A, subset_by_index=(last, last))[1][:, 0]
+        _, vectors = eigh(A, subset_by_index=(last, last))
     else:
-        start = np.random.default_rng(0).standard_normal(len(A))
-        vector = eigsh(A, k=1, which="LA", v0=start)[1][:, 0]
-    return vector * (1.0 if vector[np.abs(vector).argmax()] >= 0 else -1.0)
-
-
-def signs(values: Any) -> Real:
-    """Return +1 where a value is at least 0 and -1 elsewhere, as `transform` takes a bit."""
-    return np.where(np.asarray(values) >= 0, 1.0, -1.0)
+        _, vectors = eigsh(A, k=1, which="LA", v0=np.random.default_rng(0).standard_normal(len(A)))
+    return with_positive_largest(vectors)[:, 0]

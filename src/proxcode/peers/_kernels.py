@@ -1,10 +1,12 @@
-"""The inner loops of binary reconstructive embeddings and of minimal loss hashing."""
+"""Compiled inner loops of binary reconstructive embeddings (`bre.py`) and of minimal loss hashing (`mlh.py`)."""
 
 import numpy as np
 from numba import njit
 
-NARROWEST = 1e-12  # relative width of an interval of weights that is still told from the rounding of its ends
-TIE = 1e-9  # gain below which the smaller weight stays
+# Smallest relative width of an interval of weights that exceeds the rounding errors of its ends.
+NARROWEST = 1e-12
+# Gain up to which two weights count as equally good; the smaller weight is taken.
+TIE = 1e-9
 
 
 @njit(fastmath=True, cache=True)
@@ -17,18 +19,19 @@ def _field(errors, bit, i):
 
 
 @njit(cache=True, nogil=True)
-def best_weight(errors, bit, scores, column, weight, n_bits):
-    """Return the weight of one kernel column that minimises the sum of squared errors, and the bit that it gives.
+def best_weight(errors, bit, margins, column, weight, n_bits):
+    """Return the weight of one kernel column that minimises the sum of squared errors, and the resulting bit.
 
-    errors : (n, n), symmetric with a zero diagonal: the distances wanted less those of the codes
-    bit, scores : (n,), the bit of -1 and +1 and the scores it is the sign of
-    column : (n,), what a score gains when the weight grows by 1
+    errors : (n, n), symmetric with a zero diagonal: the given distances minus those of the codes
+    bit, margins : (n,), the bit of -1 and +1 and the margins whose sign it is
+    column : (n,), increase of the margins when the weight increases by 1
 
-    A point flips where its score changes sign. The flips are made in rising order of the weight from -infinity: with
-    A = errors - bit bit'/(2 n_bits) off the diagonal, the sum of squares is h'Ah / n_bits and a constant.
+    The bit of a sample flips where its margin changes sign. The flips are made in increasing order of the weight from
+    -infinity: with A = errors - bit bit'/(2 n_bits) off the diagonal, the sum of squares is h'Ah / n_bits plus a
+    constant.
     """
     moving = np.nonzero(column)[0]
-    at = weight - scores[moving] / column[moving]
+    at = weight - margins[moving] / column[moving]
     order = np.argsort(at, kind="mergesort")
     moving, at = moving[order], at[order]
     h = bit.copy()
@@ -49,28 +52,28 @@ def best_weight(errors, bit, scores, column, weight, n_bits):
         h[i] = -h[i]
     if moving.size == 0:
         return weight, h
-    margin = (at[-1] - at[0]) / moving.size + NARROWEST
+    beyond = (at[-1] - at[0]) / moving.size + NARROWEST
     if place == 0:
-        return at[0] - margin, h
+        return at[0] - beyond, h
     if place == moving.size:
-        return at[-1] + margin, h
+        return at[-1] + beyond, h
     return (at[place - 1] + at[place]) / 2, h
 
 
 @njit(cache=True, nogil=True)
-def descend(errors, bits, scores, gram, anchors, weights, chosen):
-    """Set weight chosen[k] of each bit k in turn to its best value; all but gram, anchors and chosen change in place.
+def descend(errors, bits, margins, gram, anchors, weights, chosen):
+    """Set weight chosen[k] of each bit k in turn to its best value; updates errors, bits, margins and weights in place.
 
-    bits, scores : (n_bits, n); gram : (n, n); anchors, weights : (n_bits, n_anchors)
+    bits, margins : (n_bits, n); gram : (n, n); anchors, weights : (n_bits, n_anchors)
     """
     n_bits, n = bits.shape
     for k in range(n_bits):
         q = chosen[k]
         column = gram[anchors[k, q]]
-        weight, bit = best_weight(errors, bits[k], scores[k], column, weights[k, q], n_bits)
+        weight, bit = best_weight(errors, bits[k], margins[k], column, weights[k, q], n_bits)
         if (bit == bits[k]).all():
             continue
-        scores[k] += (weight - weights[k, q]) * column
+        margins[k] += (weight - weights[k, q]) * column
         weights[k, q] = weight
         for i in range(n):
             for j in range(n):
@@ -79,26 +82,26 @@ def descend(errors, bits, scores, gram, anchors, weights, chosen):
 
 
 @njit(cache=True, nogil=True)
-def loss_adjusted(scores, lines):
+def loss_adjusted(margins, lines):
     """Return the codes g, then h, of -1 and +1 that maximise loss(g, h) + g'u + h'v for each pair.
 
-    scores : (2 pairs, n_bits), u of all pairs and then v; the codes are of the same shape
-    lines : (pairs, 2), slope and constant of the loss by the number of bits that differ, where it is not 0
+    margins : (2 pairs, n_bits), u of all pairs and then v; the codes have the same shape
+    lines : (pairs, 2), slope and constant of the loss by the number of differing bits, where it is positive
     """
-    n, n_bits = lines.shape[0], scores.shape[1]
-    codes = np.empty_like(scores)
+    n, n_bits = lines.shape[0], margins.shape[1]
+    codes = np.empty_like(margins)
     for i in range(n):
         slope, along, without = lines[i, 0], lines[i, 1], 0.0
         for k in range(n_bits):
-            u, v = scores[i, k], scores[n + i, k]
+            u, v = margins[i, k], margins[n + i, k]
             gain = abs(u - v) - abs(u + v)
             without += max(gain, 0.0)
             along += max(gain + slope, 0.0)
         added = slope if along > without else 0.0
         for k in range(n_bits):
-            u, v = scores[i, k], scores[n + i, k]
+            u, v = margins[i, k], margins[n + i, k]
             differs = abs(u - v) - abs(u + v) + added > 0
-            side = u - v if differs else u + v
-            codes[i, k] = 1.0 if side >= 0 else -1.0
+            aligned = u - v if differs else u + v
+            codes[i, k] = 1.0 if aligned >= 0 else -1.0
             codes[n + i, k] = -codes[i, k] if differs else codes[i, k]
     return codes

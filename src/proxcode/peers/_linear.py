@@ -1,17 +1,40 @@
-"""Centred linear projections, as several peers start from them; the same digits for any number of threads."""
+"""Centred linear projections, from which several peers start."""
+
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from proxcode.peers._base import Matrix
+from proxcode.peers._arrays import Matrix, Real, map_rows, with_positive_largest
+from proxcode.peers._base import Peer
 from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.validation import check_whole
 
 
-def principal_axes(X: Matrix, n_axes: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+class LinearPeer(Peer):
+    """Base class of peers whose margins are linear in the centred sample: w_k'(x - mean).
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (d,)
+        Mean of the samples of `fit`.
+    directions_ : ndarray of shape (d, n_bits)
+        w_k in column k.
+    """
+
+    def _margins(self, X: Matrix) -> Matrix:
+        return project(X, self.mean_, self.directions_)
+
+
+def project(X: Matrix, mean: Matrix, directions: Matrix) -> Real:
+    """Return (X - mean) @ directions."""
+    return map_rows(lambda block: (block - mean) @ directions, X, directions.shape[1])
+
+
+def principal_axes(X: Matrix, n_axes: int) -> tuple[Real, Real]:
     """Return the mean, shape (d,), and the axes of largest variance in columns, shape (d, n_axes), largest first.
 
-    The largest entry of each axis is positive: the covariance alone leaves the sign open.
+    The largest entry of each axis is positive.
     """
     mean = X.mean(axis=0, dtype=np.float64)
     d = len(mean)
@@ -20,14 +43,16 @@ def principal_axes(X: Matrix, n_axes: int) -> tuple[NDArray[np.float64], NDArray
         scatter += block
     with one_blas_thread:
         _, axes = eigh(scatter, subset_by_index=(d - n_axes, d - 1))
-    axes = axes[:, ::-1]
-    largest = np.abs(axes).argmax(axis=0)
-    return mean, axes * np.where(axes[largest, np.arange(n_axes)] < 0, -1.0, 1.0)
+    return mean, with_positive_largest(axes[:, ::-1])
 
 
-def project(X: Matrix, mean: Matrix, directions: Matrix) -> NDArray[np.float64]:
-    """Return (X - mean) @ directions in double precision, block by block."""
-    out = np.empty((len(X), directions.shape[1]))
-    for rows, block in map_blocks(lambda rows: (X[rows] - mean) @ directions, len(X)):
-        out[rows] = block
-    return out
+def check_bits_of_axes(peer: Any, X: Matrix) -> int:
+    """Validate the code length of a peer that derives each bit from a principal axis of X."""
+    n, d = X.shape
+    n_bits = check_whole("n_bits", peer.n_bits, 1)
+    if n_bits > min(n, d):
+        raise ValueError(
+            f"n_bits={n_bits}: {type(peer).__name__} learns at most one bit per feature and per sample, and X has "
+            f"n_samples={n} and n_features={d}; pass at most {min(n, d)} bits."
+        )
+    return n_bits

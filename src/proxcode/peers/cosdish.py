@@ -1,29 +1,27 @@
-"""Column-sampled discrete supervised hashing: bits of a few sampled points and of all others in turn.
+"""Column-sampled discrete supervised hashing: bits of a few random samples and of all others, alternately.
 
 Kang, Li, Zhou, "Column Sampling Based Discrete Supervised Hashing" (AAAI 2016), as in their released code:
 
-1. from random bits B of q columns, 10 times: q points Omega are drawn, Gamma are the others; S holds the columns of
-   the similarities of all points with Omega, +1 for a near pair and -(near pairs)/(far pairs) for a far one,
+1. from random bits B of q columns, 10 times: Omega are q random samples, Gamma the others; S holds the columns of the
+   similarities of all samples with Omega, +1 for a near pair and -(near pairs)/(far pairs) for a far one,
 2. bit k of Omega minimises |q S_Omega - B_Omega B_Omega'|^2 + |q S_Gamma - B_Gamma B_Omega'|^2 given the bits before
-   it: b'Qb + p'b with Q = -2 R_Omega off its diagonal and p = -2 R_Gamma' b_Gamma, R what bits before k leave of qS,
-3. B_Gamma = sign(S_Gamma B_Omega), the minimum of the L1 loss; where the sum is 0 the bit stays,
+   it: b'Qb + p'b with Q = -2 R_Omega off its diagonal and p = -2 R_Gamma' b_Gamma, R the residual of qS after the bits
+   before k,
+3. B_Gamma = sign(S_Gamma B_Omega), the minimum of the L1 loss; a bit whose sum is 0 does not change,
 4. 2 and 3 three times,
-5. the bits of a point are the signs of a ridge regression of B on its standardised features.
+5. the bits of a sample are the signs of a ridge regression of B on its standardised features.
 
-The paper solves 2 by a clustering that is at most twice the minimum; here single bits flip, the best first, from the
-bits so far until none improves.
+The paper solves step 2 by a clustering whose value is at most twice the minimum; here the best single flips follow from
+the current bits until no flip improves.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve
 
-from proxcode.peers._base import Matrix, SupervisedPeer
-from proxcode.peers._kernel_features import Real, signs
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
+from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._linear import project
-from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.blocks import map_blocks
 
 SAMPLES, ALTERNATIONS = 10, 3
 RIDGE = 1.0
@@ -31,78 +29,60 @@ TIE = 1e-5
 
 
 class COSDISH(SupervisedPeer):
-    """Column-sampled discrete supervised hashing, carried to new points by linear regression.
+    """Column-sampled discrete supervised hashing, extended to new samples by linear regression.
 
-    Parameters
-    ----------
-    n_bits : int, default=64
-    random_state : int, RandomState or None, default=None
-        Draws the bits to start from and the columns.
+    Parameters and attributes not listed are those of `SupervisedPeer`.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     training_bits_ : ndarray of uint8, 0 or 1, shape (n, n_bits)
-        The bits of the training points themselves, that the regression learns; the authors search among these.
+        The bits of the samples of `fit`, the targets of the regression; the authors search among these.
     mean_, deviation_ : ndarrays of shape (d,)
     weights_ : ndarray of shape (d, n_bits)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode.peers import COSDISH
-    >>> X, y = load_digits(return_X_y=True)
-    >>> COSDISH(n_bits=32, random_state=0).fit(X, y).encode(X).shape
-    (1797, 4)
     """
 
-    def __init__(self, n_bits: int = 64, random_state: Any = None) -> None:
-        self.n_bits = n_bits
-        self.random_state = random_state
-
-    def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
+    def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         bits = signs(rng.standard_normal((len(X), self.n_bits)))
-        with one_blas_thread:
-            for _ in range(SAMPLES):
-                sampled = np.sort(rng.permutation(len(X))[: self.n_bits])
-                _alternate(bits, members, sampled)
-            self.training_bits_ = (bits > 0).astype(np.uint8)
-            self._regress(X, bits)
-
-    def _regress(self, X: Matrix, bits: Real) -> None:
+        for _ in range(SAMPLES):
+            _alternate(bits, y, random_subset(len(X), self.n_bits, rng))
+        self.training_bits_ = (bits > 0).astype(np.uint8)
         self.mean_, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         self.deviation_ = np.where(deviation > 0, deviation, 1.0)
+        self.weights_ = self._regress(X, bits)
+
+    def _regress(self, X: Matrix, bits: Real) -> Real:
+        """Return the coefficients of the ridge regression of step 5."""
         d = X.shape[1]
         gram, moment = RIDGE * np.eye(d), np.zeros((d, self.n_bits))
 
-        def block(rows: slice) -> tuple[Real, Real]:
-            points = (X[rows] - self.mean_) / self.deviation_
-            return points.T @ points, points.T @ bits[rows]
+        def sums(rows: slice) -> tuple[Real, Real]:
+            standardised = (X[rows] - self.mean_) / self.deviation_
+            return standardised.T @ standardised, standardised.T @ bits[rows]
 
-        for _, (of_points, of_bits) in map_blocks(block, len(X)):
-            gram += of_points
-            moment += of_bits
-        self.weights_ = solve(gram, moment, assume_a="pos")
+        for _, (block_gram, block_moment) in map_blocks(sums, len(X)):
+            gram += block_gram
+            moment += block_moment
+        return solve(gram, moment, assume_a="pos")
 
-    def _scores(self, X: Matrix) -> Matrix:
+    def _margins(self, X: Matrix) -> Matrix:
         return project(X, self.mean_, self.weights_ / self.deviation_[:, None])
 
 
-def _alternate(B: Real, members: NDArray[np.int64], sampled: NDArray[np.int64]) -> None:
-    """Improve the bits of the sampled points and of all others in turn, in place."""
-    others = np.setdiff1d(np.arange(len(B)), sampled)
-    near = members[:, None] == members[sampled]
+def _alternate(B: Real, classes: Integers, omega: Integers) -> None:
+    """Improve the bits of the samples Omega and of all others alternately, in place."""
+    gamma = np.setdiff1d(np.arange(len(B)), omega)
+    near = classes[:, None] == classes[omega]
     S = np.where(near, 1.0, -near.sum() / max((~near).sum(), 1))
     for _ in range(ALTERNATIONS):
-        B[sampled] = _sampled_bits(B[sampled], B[others], S[sampled], S[others])
-        pull = S[others] @ B[sampled]
-        B[others] = np.where(np.abs(pull) < TIE, B[others], signs(pull))
+        B[omega] = _bits_of_omega(B[omega], B[gamma], S[omega], S[gamma])
+        pull = S[gamma] @ B[omega]
+        B[gamma] = np.where(np.abs(pull) < TIE, B[gamma], signs(pull))
 
 
-def _sampled_bits(B: Real, B_others: Real, S: Real, S_others: Real) -> Real:
-    """Return the bits of the sampled points, column by column, given those of the others."""
+def _bits_of_omega(B: Real, B_gamma: Real, S: Real, S_gamma: Real) -> Real:
+    """Return the bits of the samples Omega, column by column, given those of Gamma."""
     q = B.shape[1]
-    pull, overlap = q * (S_others.T @ B_others), B_others.T @ B_others
+    pull, overlap = q * (S_gamma.T @ B_gamma), B_gamma.T @ B_gamma
     R = q * S
     B = B.copy()
     for k in range(q):

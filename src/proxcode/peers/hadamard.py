@@ -1,22 +1,19 @@
-"""Class codewords from a Hadamard matrix, carried to new points by a hash function.
+"""Class codewords from a Hadamard matrix, extended to new samples by a hash function.
 
 Koutaki, Shirai, Ambai, "Hadamard Coding for Supervised Discrete Hashing" (IEEE TIP 2018):
 
 1. a Sylvester matrix of order m, H[r, c] = (-1)^(number of ones that r and c share in binary): any two of its rows
    differ in m / 2 columns,
-2. each class is given a row of its own, drawn at random: rows 0, 1, ... only repeat the columns of a smaller matrix,
-3. of the columns but the constant first, those that keep the classes apart at *every* length: the next column h
-   minimises h'Eh with E_ij = 2^-(bits in which classes i and j differ so far),
+2. each class receives a different random row; the first rows 0, 1, ... would repeat the columns of a smaller matrix,
+3. of the non-constant columns, those that separate the classes at *every* code length: the next column h minimises
+   h'Eh with E_ij = 2^-(bits in which classes i and j differ so far),
 4. the hash function learns each column as a bit.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from proxcode.peers._base import Matrix
-from proxcode.peers._codewords import CodewordPeer
+from proxcode.peers._arrays import Rng
+from proxcode.peers._codewords import CodewordPeer, Codewords
 from proxcode.utils.blocks import one_blas_thread
 
 MIN_ORDER = 128
@@ -25,50 +22,20 @@ MIN_ORDER = 128
 class Hadamard(CodewordPeer):
     """Codewords of the classes from a Hadamard matrix, learned bit by bit by a hash function.
 
-    With the same `random_state` and a hash function that learns each bit on its own, a shorter code is the beginning of
-    a longer one as long as `hadamard_order` is the same: up to 127 bits for up to 128 classes.
-
-    Parameters
-    ----------
-    n_bits : int, default=64
-        Where 2^n_bits is below the number of classes, some classes share a codeword.
-    hash_function : HashFunction or classifier, default=None
-        What carries bits to new points. None is `KernelHash()`.
-    random_state : int, RandomState or None, default=None
-        Draws the rows of the classes, and the hash function's own choices.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    codewords_ : ndarray of int8, -1 or +1, shape (n_classes, n_bits)
-    hash_function_ : HashFunction
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode.peers import Hadamard
-    >>> X, y = load_digits(return_X_y=True)
-    >>> Hadamard(n_bits=32, random_state=0).fit(X, y).encode(X).shape
-    (1797, 4)
+    With equal `random_state` and a hash function that learns each bit independently, a shorter code is a prefix of a
+    longer one if their `hadamard_order` is equal: up to 127 bits for up to 128 classes. Parameters and attributes are
+    those of `CodewordPeer`.
     """
 
-    def __init__(self, n_bits: int = 64, *, hash_function: Any = None, random_state: Any = None) -> None:
-        self.n_bits = n_bits
-        self.hash_function = hash_function
-        self.random_state = random_state
-
-    def _words(self, n_classes: int, rng: np.random.RandomState) -> NDArray[np.int8]:
-        self.codewords_ = hadamard_codewords(n_classes, self.n_bits, rng)
-        return self.codewords_
-
-    def _scores(self, X: Matrix) -> Matrix:
-        return self._word_scores(X)
+    def _choose_codewords(self, n_classes: int, rng: Rng) -> tuple[Codewords, Codewords]:
+        codewords = hadamard_codewords(n_classes, self.n_bits, rng)
+        return codewords, codewords
 
 
 def hadamard_order(n_classes: int, n_bits: int) -> int:
-    """Return the smallest power of two with a row for each class and a column that is not constant for each bit.
+    """Return the smallest power of two with a row for each class and a non-constant column for each bit.
 
-    At least 128: a larger matrix leaves more columns to choose from, and codes of most lengths then begin alike.
+    At least 128: a larger matrix has more columns to choose from, and most codes are then prefixes of longer ones.
 
     Examples
     --------
@@ -78,7 +45,7 @@ def hadamard_order(n_classes: int, n_bits: int) -> int:
     return 1 << (max(n_bits + 1, n_classes, MIN_ORDER) - 1).bit_length()
 
 
-def hadamard_codewords(n_classes: int, n_bits: int, rng: np.random.RandomState) -> NDArray[np.int8]:
+def hadamard_codewords(n_classes: int, n_bits: int, rng: Rng) -> Codewords:
     """Return a codeword of -1 and +1 for each class, shape (n_classes, n_bits)."""
     order = hadamard_order(n_classes, n_bits)
     rows = rng.permutation(order)[:n_classes]

@@ -1,8 +1,8 @@
-"""Iterative quantisation: principal components, turned until they lie near the corners of a cube.
+"""Iterative quantisation: principal components, rotated until they lie near the corners of a cube.
 
 Gong, Lazebnik, "Iterative Quantization: A Procrustean Approach to Learning Binary Codes" (CVPR 2011):
 
-1. V: the centred points on their first `n_bits` principal axes,
+1. V: the centred samples on their first `n_bits` principal axes,
 2. R: a random rotation,
 3. B = sign(VR), the nearest corners,
 4. R = U_A U_B' of the singular value decomposition B'V = U_B S U_A', the rotation that brings V nearest to B,
@@ -12,79 +12,52 @@ Gong, Lazebnik, "Iterative Quantization: A Procrustean Approach to Learning Bina
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from proxcode.peers._base import Matrix, Peer
-from proxcode.peers._linear import principal_axes, project
-from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.peers._arrays import Matrix, Real, Rng
+from proxcode.peers._base import Seed
+from proxcode.peers._linear import LinearPeer, check_bits_of_axes, principal_axes, project
+from proxcode.utils.blocks import map_blocks
 from proxcode.utils.validation import check_whole
 
 
-class ITQ(Peer):
+class ITQ(LinearPeer):
     """Iterative quantisation: the rotation R of the principal components V that minimises |sign(VR) - VR|^2.
 
-    A bit is a rotated principal component, so that there are at most as many bits as dimensions and points; `fit`
-    refuses more.
+    A bit is a rotated principal component, so that there are at most as many bits as features and samples. Parameters
+    not listed are those of `Peer`, attributes those of `LinearPeer`.
 
     Parameters
     ----------
-    n_bits : int, default=64
     n_rotations : int, default=50
-        Rounds of corners and rotation.
-    random_state : int, RandomState or None, default=None
-        Draws the rotation to start from.
-
-    Attributes
-    ----------
-    mean_ : ndarray of shape (d,)
-    directions_ : ndarray of shape (d, n_bits)
-        Principal axes times the rotation.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode.peers import ITQ
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> ITQ(n_bits=32, random_state=0).fit(X).encode(X).shape
-    (1797, 4)
+        Number of times that corners and rotation are updated.
     """
 
-    def __init__(self, n_bits: int = 64, n_rotations: int = 50, random_state: Any = None) -> None:
-        self.n_bits = n_bits
+    def __init__(self, n_bits: int = 64, n_rotations: int = 50, random_state: Seed = None) -> None:
+        super().__init__(n_bits, random_state)
         self.n_rotations = n_rotations
-        self.random_state = random_state
 
-    def _fit(self, X: Matrix, y: Any) -> None:
-        n, d = X.shape
-        if self.n_bits > min(n, d):
-            raise ValueError(
-                f"n_bits={self.n_bits}: ITQ makes at most one bit per dimension and per point, and X has d={d} "
-                f"dimensions and n={n} points; give at most {min(n, d)} bits."
-            )
+    def _check_n_bits(self, X: Matrix) -> int:
+        return check_bits_of_axes(self, X)
+
+    def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         n_rotations = check_whole("n_rotations", self.n_rotations, 0)
         self.mean_, axes = principal_axes(X, self.n_bits)
-        with one_blas_thread:
-            start, _ = np.linalg.qr(check_random_state(self.random_state).standard_normal((self.n_bits, self.n_bits)))
-            projected = project(X, self.mean_, axes).astype(X.dtype, copy=False)
-            self.directions_ = axes @ _rotate(projected, start, n_rotations)
+        R, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))
+        V = project(X, self.mean_, axes).astype(X.dtype, copy=False)
+        for _ in range(n_rotations):
+            U_B, _, U_A_transposed = np.linalg.svd(_correlations(V, R.astype(V.dtype)))
+            R = U_A_transposed.T @ U_B.T
+        self.directions_ = axes @ R
 
-    def _scores(self, X: Matrix) -> Matrix:
-        return project(X, self.mean_, self.directions_)
 
+def _correlations(V: Matrix, R: Matrix) -> Real:
+    """Return B'V for the nearest corners B = sign(VR)."""
 
-def _rotate(points: Matrix, rotation: NDArray[np.float64], n_rotations: int) -> NDArray[np.float64]:
-    """Return the rotation after so many rounds, from the one given."""
-    for _ in range(n_rotations):
-        turn = rotation.astype(points.dtype)
+    def of_block(rows: slice) -> Matrix:
+        corners = np.where(V[rows] @ R >= 0, 1, -1).astype(V.dtype)
+        return corners.T @ V[rows]
 
-        def match(rows: slice, turn: Matrix = turn) -> Matrix:
-            corners = np.where(points[rows] @ turn >= 0, 1, -1).astype(points.dtype)
-            return corners.T @ points[rows]
-
-        agreement = np.zeros_like(rotation)
-        for _, block in map_blocks(match, len(points)):
-            agreement += block
-        of_corners, _, of_points = np.linalg.svd(agreement)
-        rotation = of_points.T @ of_corners.T
-    return rotation
+    total = np.zeros(R.shape)
+    for _, block in map_blocks(of_block, len(V)):
+        total += block
+    return total

@@ -2,84 +2,60 @@
 
 Liu, Wang, Ji, Jiang, Chang, "Supervised Hashing with Kernels" (CVPR 2012), as in their released code:
 
-1. K: centred RBF features by 300 anchors, the width the mean squared distance, of l labelled points,
+1. K: centred RBF features by 300 anchors, the width twice the mean squared distance, of l labelled samples,
 2. S_ij is +1 for a near pair and -1 for a far one; R_0 = rS for r bits,
 3. bit k starts from the leading a of K'R_{k-1}K a = lambda (K'K + gamma I) a, scaled to a'K'Ka = l,
 4. and descends the smooth -h'R_{k-1}h, h = 2/(1 + exp(-Ka)) - 1, by Nesterov's gradient method: the step is halved
-   until the quadratic model lies above, and it ends when a step gains at most 0.01 per point,
+   until the quadratic model is an upper bound; a step that gains at most 0.01 per sample is the last,
 5. of the two directions the one with the larger b'R_{k-1}b, b = sign(Ka), is kept; R_k = R_{k-1} - bb'.
 
-R is kept as the classes and the bits that made it, never as a matrix.
+R is represented by class indicators and bits, never as a matrix.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from proxcode.peers._base import Matrix, SupervisedPeer, indicators
-from proxcode.peers._kernel_features import Centred, Real, centred_kernel, draw_anchors, leading, signs, whitener
-from proxcode.utils.blocks import one_blas_thread
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, indicators, random_subset, signs
+from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._kernel_features import Centred, KernelPeer, centred_kernel, leading, whitener
 from proxcode.utils.validation import check_whole
 
 GAMMA = 1e-6
+# Limits of Nesterov's method: steps, halvings of a step, and the gain per sample of the last step.
 MAX_STEPS, MAX_HALVINGS, GAIN = 500, 50, 0.01
 
 
-class KSH(SupervisedPeer):
+class KSH(SupervisedPeer, KernelPeer):
     """Supervised hashing with kernels.
+
+    Parameters not listed, and attributes, are those of `KernelPeer` and `SupervisedPeer`.
 
     Parameters
     ----------
-    n_bits : int, default=64
-    n_anchors : int, default=300
-        All points where there are fewer.
     n_labelled : int, default=1000
-        Points whose labels are used, drawn at random; all where there are fewer.
-    random_state : int, RandomState or None, default=None
-        Draws the anchors and the labelled points.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-    kernel_ : AnchorKernel
-    weights_ : ndarray of shape (n_anchors, n_bits)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode.peers import KSH
-    >>> X, y = load_digits(return_X_y=True)
-    >>> KSH(n_bits=8, n_labelled=500, random_state=0).fit(X, y).encode(X).shape
-    (1797, 1)
+        Number of random samples whose labels are used; all if there are fewer.
     """
 
     def __init__(
-        self, n_bits: int = 64, n_anchors: int = 300, n_labelled: int = 1000, random_state: Any = None
+        self, n_bits: int = 64, n_anchors: int = 300, n_labelled: int = 1000, random_state: Seed = None
     ) -> None:
-        self.n_bits = n_bits
-        self.n_anchors = n_anchors
+        super().__init__(n_bits, n_anchors, random_state)
         self.n_labelled = n_labelled
-        self.random_state = random_state
 
-    def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
+    def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         n_labelled = check_whole("n_labelled", self.n_labelled, 2)
         scale = Centred(X.mean(axis=0, dtype=np.float64))
-        anchors = draw_anchors(X, scale, self.n_anchors, rng)
-        labelled = np.sort(rng.permutation(len(X))[:n_labelled])
-        with one_blas_thread:
-            self.kernel_, features = centred_kernel(X, scale, anchors)
-            residual = _Residual(self.n_bits, indicators(members[labelled]), np.empty((len(labelled), 0)))
-            self.weights_ = _directions(features[labelled], residual)
-
-    def _scores(self, X: Matrix) -> Matrix:
-        return self.kernel_.project(X, self.weights_)
+        anchors = self._draw_anchors(X, scale, rng)
+        labelled = random_subset(len(X), n_labelled, rng)
+        self.kernel_, features = centred_kernel(X, scale, anchors)
+        residual = _Residual(self.n_bits, indicators(y[labelled]), np.empty((len(labelled), 0)))
+        self.weights_ = _directions(features[labelled], residual)
 
 
 @dataclass(frozen=True)
 class _Residual:
-    """R = r(2YY' - 11') - BB' for r bits, indicators Y of the classes and the bits B so far."""
+    """R = r(2YY' - 11') - BB' for r bits, class indicators Y and the bits B so far."""
 
     r: int
     Y: Real
@@ -92,17 +68,17 @@ class _Residual:
         return _Residual(self.r, self.Y, np.column_stack([self.B, bit]))
 
 
-def _directions(features: Real, residual: _Residual) -> Real:
+def _directions(K: Real, residual: _Residual) -> Real:
     """Return the directions of all bits, shape (m, n_bits)."""
-    to_white = whitener(features, GAMMA)
-    white = features @ to_white
+    to_white = whitener(K, GAMMA)
+    white = K @ to_white
     A = white.T @ residual.times(white)
     directions = []
     for _ in range(residual.r):
         start = to_white @ leading(A)
-        start *= np.sqrt(len(features)) / (np.linalg.norm(features @ start) or 1.0)
-        candidates = [start, _descend(features, residual, start)]
-        bits = [signs(features @ direction) for direction in candidates]
+        start *= np.sqrt(len(K)) / (np.linalg.norm(K @ start) or 1.0)
+        candidates = [start, _descend(K, residual, start)]
+        bits = [signs(K @ direction) for direction in candidates]
         best = int(np.argmax([bit @ residual.times(bit) for bit in bits]))
         directions.append(candidates[best])
         residual = residual.without(bits[best])
@@ -111,19 +87,19 @@ def _directions(features: Real, residual: _Residual) -> Real:
     return np.column_stack(directions)
 
 
-def _descend(features: Real, residual: _Residual, start: Real) -> Real:
-    """Return the direction that Nesterov's gradient method ends at.
+def _descend(K: Real, residual: _Residual, start: Real) -> Real:
+    """Return the last direction of Nesterov's gradient method.
 
-    Directions are carried as (a, Ka): K meets only the slope, once from each side in a step.
+    The iterates are stored as (a, Ka), so that a step needs one product with K' and one with K.
     """
-    last = here = np.concatenate([start, features @ start])
+    last = here = np.concatenate([start, K @ start])
     m = len(start)
     cost, curvature, momentum, next_momentum = _smooth(residual, here[m:])[0], 1.0, 0.0, 1.0
     for _ in range(MAX_STEPS):
         ahead = here + (momentum - 1) / next_momentum * (here - last)
-        value, h, pull = _smooth(residual, ahead[m:])
-        slope = -(features.T @ (pull * (1 - h**2)))
-        step = np.concatenate([slope, features @ slope])
+        value, h, Rh = _smooth(residual, ahead[m:])
+        slope = -(K.T @ (Rh * (1 - h**2)))
+        step = np.concatenate([slope, K @ slope])
         for _ in range(MAX_HALVINGS + 1):
             trial = ahead - step / curvature
             trial_cost = _smooth(residual, trial[m:])[0]
@@ -133,14 +109,14 @@ def _descend(features: Real, residual: _Residual, start: Real) -> Real:
         else:
             break
         gain, last, here, cost = abs(trial_cost - cost), here, trial, trial_cost
-        if gain <= GAIN * len(features):
+        if gain <= GAIN * len(K):
             break
         momentum, next_momentum = next_momentum, (1 + np.sqrt(1 + 4 * next_momentum**2)) / 2
     return here[:m]
 
 
-def _smooth(residual: _Residual, projected: Real) -> tuple[float, Real, Real]:
+def _smooth(residual: _Residual, Ka: Real) -> tuple[float, Real, Real]:
     """Return -h'Rh, h and Rh for h = 2/(1 + exp(-Ka)) - 1."""
-    h = np.tanh(projected / 2)
-    pull = residual.times(h)
-    return -float(h @ pull), h, pull
+    h = np.tanh(Ka / 2)
+    Rh = residual.times(h)
+    return -float(h @ Rh), h, Rh

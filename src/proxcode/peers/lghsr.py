@@ -1,59 +1,41 @@
-"""Large graph hashing with spectral rotation: eigenvectors of the anchor graph, turned towards balanced corners.
+"""Large graph hashing with spectral rotation: eigenvectors of the anchor graph, rotated towards balanced codes.
 
 Li, Hu, Nie, "Large Graph Hashing with Spectral Rotation" (AAAI 2017):
 
-1. Z and Lambda, the anchor graph (`_anchors.py`),
+1. Z and Lambda, the anchor graph (`_anchor_graph.py`),
 2. F: left singular vectors 2 to r + 1 of Z Lambda^-1/2, times n^1/2; the first is constant,
 3. Q: a random rotation,
-4. B: +1 for the half of the points with the larger entries in each column of FQ, -1 for the others; of all balanced
+4. B: +1 for the half of the samples with the larger entries in each column of FQ, -1 for the others; of all balanced
    codes, the nearest to FQ,
 5. Q = U V' of the singular value decomposition F'B = U S V', the rotation that brings F nearest to B,
 6. 4 and 5 again, `n_rotations` times,
-7. bit k of a new point, by its row z of Z, is on the side of the median of column k of FQ that z W q_k is on, where
-   F = ZW.
+7. bit k of a new sample with row z of Z is 1 where z W q_k is at least the median of column k of FQ, with F = ZW.
 """
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from proxcode.peers._anchors import AnchorPeer, Doubles, Nearest
+from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest
+from proxcode.peers._arrays import Matrix, Real, Rng
+from proxcode.peers._base import Seed
 from proxcode.utils.validation import check_whole
 
 
-class LGHSR(AnchorPeer):
+class LGHSR(AnchorGraphPeer):
     """Eigenfunctions of the anchor graph, rotated to lie near balanced bits and split at their medians.
+
+    `projection_` is WQ. Parameters and attributes not listed are those of `AnchorGraphPeer`.
 
     Parameters
     ----------
-    n_bits : int, default=64
-    n_anchors : int, default=300
-        Number m of anchors; all points are anchors where there are fewer.
-    n_nearest : int, default=3
-        Number s of anchors that a point is described by.
     n_rotations : int, default=20
-        Rounds of bits and rotation.
-    random_state : int, RandomState or None, default=None
-        Draws the points that k-means starts from and the rotation to start from.
+        Number of times that bits and rotation are updated.
 
     Attributes
     ----------
-    anchors_ : ndarray of shape (m, d)
-    sigma_ : float
-        Width of the kernel.
-    projection_ : ndarray of shape (m, n_bits)
-        WQ, a column for each bit.
     threshold_ : ndarray of shape (n_bits,)
-        Medians of FQ.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode.peers import LGHSR
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> LGHSR(n_bits=32, random_state=0).fit(X).encode(X).shape
-    (1797, 4)
+        Medians of the columns of FQ.
     """
 
     def __init__(
@@ -62,22 +44,23 @@ class LGHSR(AnchorPeer):
         n_anchors: int = 300,
         n_nearest: int = 3,
         n_rotations: int = 20,
-        random_state: Any = None,
+        random_state: Seed = None,
     ) -> None:
         super().__init__(n_bits, n_anchors, n_nearest, random_state)
         self.n_rotations = n_rotations
 
-    def _learn(self, Z: Any, nearest: Nearest, rng: np.random.RandomState) -> None:
+    def _projection(self, Z: Any, nearest: Nearest, rng: Rng) -> Real:
         n_rotations = check_whole("n_rotations", self.n_rotations, 0)
         _, W = self._eigenfunctions(Z)
         F = Z @ W
         Q, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))
         for _ in range(n_rotations):
-            U, _, V_transposed = np.linalg.svd(F.T @ _balanced(F @ Q))
+            rotated = F @ Q
+            B = np.where(rotated >= np.median(rotated, axis=0), 1.0, -1.0)
+            U, _, V_transposed = np.linalg.svd(F.T @ B)
             Q = U @ V_transposed
-        self.projection_, self.threshold_ = W @ Q, np.median(F @ Q, axis=0)
+        self.threshold_ = np.median(F @ Q, axis=0)
+        return W @ Q
 
-
-def _balanced(scores: Doubles) -> NDArray[np.float64]:
-    """Return -1 and +1 by the side of each column's median."""
-    return np.where(scores >= np.median(scores, axis=0), 1.0, -1.0)
+    def _margins(self, X: Matrix) -> Matrix:
+        return super()._margins(X) - self.threshold_

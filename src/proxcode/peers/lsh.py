@@ -1,35 +1,34 @@
-"""Locality-sensitive hashing by random hyperplanes through the mean of the data."""
+"""Locality-sensitive hashing by random hyperplanes.
+
+Charikar, "Similarity Estimation Techniques from Rounding Algorithms" (STOC 2002):
+
+1. w_k: a vector of independent standard normal numbers for each bit,
+2. bit k of x is the sign of w_k'(x - mean): two samples differ in it with probability angle / pi.
+
+The paper's hyperplanes pass through the origin; here they pass through the mean of the samples.
+"""
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from proxcode.peers._base import Matrix, Peer
-from proxcode.peers._linear import project
+from proxcode.peers._arrays import Matrix, Rng
+from proxcode.peers._linear import LinearPeer
 
 
-class LSH(Peer):
-    """Sign of random projections of the centred data.
+class LSH(LinearPeer):
+    """Signs of random projections of the centred samples.
 
-    Parameters
-    ----------
-    n_bits : int, default=64
-    random_state : int, RandomState or None, default=None
+    Parameters are those of `Peer`, attributes those of `LinearPeer`.
 
-    Attributes
-    ----------
-    mean_ : ndarray of shape (d,)
-    directions_ : ndarray of shape (d, n_bits)
+    Examples
+    --------
+    >>> from proxcode.peers import LSH
+    >>> LSH(n_bits=4, random_state=0).fit_transform([[0.0, 1.0], [1.0, 0.0]])
+    array([[1, 0, 0, 0],
+           [0, 1, 1, 1]], dtype=uint8)
     """
 
-    def __init__(self, n_bits: int = 64, random_state: Any = None) -> None:
-        self.n_bits = n_bits
-        self.random_state = random_state
-
-    def _fit(self, X: Matrix, y: Any) -> None:
+    def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         self.mean_ = X.mean(axis=0, dtype=np.float64)
-        self.directions_ = check_random_state(self.random_state).standard_normal((X.shape[1], self.n_bits))
-
-    def _scores(self, X: Matrix) -> Matrix:
-        return project(X, self.mean_, self.directions_)
+        self.directions_ = rng.standard_normal((X.shape[1], self.n_bits))

@@ -1,73 +1,43 @@
-"""Scalable graph hashing: the graph of all similarities, without ever building it.
+"""Scalable graph hashing: the graph of all similarities, never stored as a matrix.
 
 Jiang, Li, "Scalable Graph Hashing with Feature Transformation" (IJCAI 2015), as in their released code:
 
-1. points are centred and scaled to unit length; S_ij = exp(-|x_i - x_j|^2 / rho), rho = 2, and 2S - 1 is to be met,
+1. samples are centred and scaled to unit length; S_ij = exp(-|x_i - x_j|^2 / rho), rho = 2, and codes approximate
+   2S - 1,
 2. e^t is nearly (e^2 - 1)/(2e) t + (e^2 + 1)/(2e) on [-1, 1], so that 2S - 1 is nearly P'Q with
    P(x) = [sqrt(2(e^2 - 1)/(e rho)) g(x) x; sqrt((e^2 + 1)/e) g(x); 1], g(x) = exp(-|x|^2 / rho),
    Q(x) the same with -1 at the end,
-3. K: centred RBF features of the points by 300 bases, the width the mean squared distance,
+3. K: centred RBF features of the samples by 300 anchors (bases), the width twice the mean squared distance,
 4. bit t: w_t is the leading w of A w = lambda (K'K + gamma I) w, where A = K'(c P'Q - sum of b b' so far)K for c bits,
-   b_t = sign(K w_t) and A loses K'b_t b_t'K,
-5. once more in random order: A gets back K'b_t b_t'K, w_t and b_t are found anew.
+   b_t = sign(K w_t), and K'b_t b_t'K is subtracted from A,
+5. a second pass in random order: K'b_t b_t'K is added back to A, then w_t and b_t are computed again.
 """
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from proxcode.peers._base import Matrix, Peer
-from proxcode.peers._kernel_features import Real, UnitRows, centred_kernel, draw_anchors, leading, signs, whitener
-from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.peers._arrays import Matrix, Real, Rng, signs
+from proxcode.peers._kernel_features import KernelPeer, UnitRows, centred_kernel, leading, whitener
+from proxcode.utils.blocks import map_blocks
 
 RHO = 2.0
 GAMMA = 1e-6
 
 
-class SGH(Peer):
+class SGH(KernelPeer):
     """Scalable graph hashing.
 
-    Parameters
-    ----------
-    n_bits : int, default=64
-    n_anchors : int, default=300
-        Kernel bases; all points where there are fewer.
-    random_state : int, RandomState or None, default=None
-        Draws the bases and the order of the second pass.
-
-    Attributes
-    ----------
-    kernel_ : AnchorKernel
-    weights_ : ndarray of shape (n_anchors, n_bits)
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode.peers import SGH
-    >>> X, _ = load_digits(return_X_y=True)
-    >>> SGH(n_bits=32, random_state=0).fit(X).encode(X).shape
-    (1797, 4)
+    Parameters and attributes are those of `KernelPeer`.
     """
 
-    def __init__(self, n_bits: int = 64, n_anchors: int = 300, random_state: Any = None) -> None:
-        self.n_bits = n_bits
-        self.n_anchors = n_anchors
-        self.random_state = random_state
-
-    def _fit(self, X: Matrix, y: Any) -> None:
-        rng = check_random_state(self.random_state)
+    def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         scale = UnitRows(X.mean(axis=0, dtype=np.float64))
-        anchors = draw_anchors(X, scale, self.n_anchors, rng)
-        with one_blas_thread:
-            self.kernel_, features = centred_kernel(X, scale, anchors)
-            to_white = whitener(features, GAMMA)
-            white = features @ to_white
-            A = self.n_bits * _transformed_graph(X, scale, white)
-            self.weights_ = to_white @ _directions(A, white, self.n_bits, rng)
-
-    def _scores(self, X: Matrix) -> Matrix:
-        return self.kernel_.project(X, self.weights_)
+        self.kernel_, K = centred_kernel(X, scale, self._draw_anchors(X, scale, rng))
+        to_white = whitener(K, GAMMA)
+        white = K @ to_white
+        A = self.n_bits * _transformed_graph(X, scale, white)
+        self.weights_ = to_white @ _directions(A, white, self.n_bits, rng)
 
 
 def _transformed_graph(X: Matrix, scale: UnitRows, features: Real) -> Real:
@@ -79,19 +49,17 @@ def _transformed_graph(X: Matrix, scale: UnitRows, features: Real) -> Real:
     return common @ common.T - np.outer(constant, constant)
 
 
-def _transform(points: Real) -> Real:
-    """Return P(x) of each point, shape (n, d + 2); Q(x) has the last column negative."""
-    g = np.exp(np.einsum("ij,ij->i", points, points) / -RHO)[:, None]
+def _transform(X: Real) -> Real:
+    """Return P(x) of each sample, shape (n, d + 2); Q(x) has the last column negated."""
+    g = np.exp(np.einsum("ij,ij->i", X, X) / -RHO)[:, None]
     steep, level = np.sqrt(2 * (np.e**2 - 1) / (np.e * RHO)), np.sqrt((np.e**2 + 1) / np.e)
-    return np.hstack([steep * g * points, level * g, np.ones_like(g)])
+    return np.hstack([steep * g * X, level * g, np.ones_like(g)])
 
 
-def _directions(A: Real, white: Real, n_bits: int, rng: np.random.RandomState) -> Real:
-    """Return the directions of all bits in whitened features, shape (m, n_bits); A is used up."""
-    m = len(A)
-    directions, images = np.empty((m, n_bits)), np.empty((m, n_bits))
-    passes = [*range(n_bits), *rng.permutation(n_bits)]
-    for step, t in enumerate(passes):
+def _directions(A: Real, white: Real, n_bits: int, rng: Rng) -> Real:
+    """Return the directions of all bits in whitened features, shape (m, n_bits); overwrites A."""
+    directions, images = np.empty((len(A), n_bits)), np.empty((len(A), n_bits))
+    for step, t in enumerate([*range(n_bits), *rng.permutation(n_bits)]):
         if step >= n_bits:
             A += np.outer(images[:, t], images[:, t])
         directions[:, t] = leading(A)

@@ -1,31 +1,35 @@
-"""The sign of each coordinate: what vector databases call binary quantisation."""
+"""The sign of each feature, called binary quantisation by vector databases.
 
-from typing import Any, Self
+1. mean_k: 0 or, if `centred`, the mean of feature k over the samples of `fit`,
+2. bit k of x is 1 where x_k > mean_k.
+"""
+
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from proxcode.peers._base import Matrix, Peer
+from proxcode.peers._arrays import Matrix, Rng
+from proxcode.peers._base import Peer, Seed
 
 
 class Sign(Peer):
-    """Bit k is 1 where coordinate k is above 0, or above its mean.
+    """Bit k is 1 where feature k is above 0, or above its mean.
 
-    Coordinates that are never negative, such as those of GIST, all give the same bit unless they are centred.
+    Features that are never negative, such as those of GIST, give the same bit for all samples unless they are centred.
 
     Parameters
     ----------
     n_bits : int or None, default=None
-        So many coordinates, from the first on. None is all of them.
+        Number of features to use, starting with the first. None uses all features.
     centred : bool, default=False
-        Take the mean of the points that are fitted off each coordinate; without it nothing is learned.
+        Whether to subtract the mean of the samples of `fit` from each feature.
     random_state : int, RandomState or None, default=None
-        Not used, nothing is random: it is there so that all peers are made alike.
+        Ignored; present for API consistency.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_bits,)
-        0 without `centred`.
+        Zeros unless `centred`.
 
     Examples
     --------
@@ -36,33 +40,27 @@ class Sign(Peer):
     """
 
     n_bits: Any
-    _n_features_out: int
 
-    def __init__(self, n_bits: int | None = None, *, centred: bool = False, random_state: Any = None) -> None:
+    def __init__(self, n_bits: int | None = None, *, centred: bool = False, random_state: Seed = None) -> None:
         self.n_bits = n_bits
         self.centred = centred
         self.random_state = random_state
 
-    def fit(self, X: ArrayLike, y: Any = None) -> Self:
-        """Look at the shape of X, and at its mean."""
-        if self.n_bits is not None:
-            return super().fit(X, y)
-        points = self._points(X, reset=True)
-        self._look(points, points.shape[1])
-        return self
-
-    def _fit(self, X: Matrix, y: Any) -> None:
+    def _check_n_bits(self, X: Matrix) -> int:
         d = X.shape[1]
-        if self.n_bits > d:
+        if self.n_bits is None:
+            return d
+        n_bits = super()._check_n_bits(X)
+        if n_bits > d:
             raise ValueError(
-                f"n_bits={self.n_bits}: Sign makes one bit per dimension, and X has d={d} dimensions; "
-                f"give at most {d} bits, or None for all."
+                f"n_bits={n_bits}: Sign derives one bit from each feature, and X has n_features={d}; pass at most {d} "
+                "bits, or None for all features."
             )
-        self._look(X, self.n_bits)
+        return n_bits
 
-    def _look(self, X: Matrix, n_bits: int) -> None:
-        self._n_features_out = n_bits
-        self.mean_ = X[:, :n_bits].mean(axis=0, dtype=np.float64) if self.centred else np.zeros(n_bits)
+    def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
+        used = X[:, : self.n_bits]
+        self.mean_ = used.mean(axis=0, dtype=np.float64) if self.centred else np.zeros(used.shape[1])
 
-    def _scores(self, X: Matrix) -> Matrix:
-        return np.where(X[:, : self._n_features_out] > self.mean_, 1.0, -1.0)
+    def _margins(self, X: Matrix) -> Matrix:
+        return np.where(X[:, : len(self.mean_)] > self.mean_, 1.0, -1.0)

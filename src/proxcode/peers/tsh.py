@@ -6,12 +6,12 @@ Hashing with Decision Trees for High-Dimensional Data" (CVPR 2014):
 
 1. at Hamming distance d over r bits a near pair costs l(d) = d^2 and a far one l(d) = max(0, r/2 - d)^2,
 2. bit r: z minimises the sum of a_ij z_i z_j, a_ij = l(d_ij) - l(d_ij + 1) with d_ij the distance over the bits before,
-3. from the sign of the leading eigenvector of -a, a block of points at a time takes the side that is best given all
-   others, until none changes; in a block all pairs attract, so that its best is found exactly,
-4. the hash function learns z; its own bits, not z, are what the next bit builds on.
+3. from the sign of the leading eigenvector of -a, each block of samples in turn takes its best bits given all others,
+   until none changes; the pairs of a block attract, so that its best bits are found exactly,
+4. the hash function learns z; its own bits, not z, enter the code before the next bit is learned.
 
-A block is the points of one class that have the same code so far. All its pairs attract and all its points stand alike
-to the others: its best is one side for all, and the a_ij of blocks, weighted by their sizes, are all that is needed.
+A block is the samples of one class with the same code so far. All its pairs attract and all its samples have the same
+a_ij to the others: its best bits are equal, and the a_ij of blocks, weighted by their sizes, suffice.
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.hashing import SVMHash, as_hash_function
-from proxcode.peers._base import Matrix, SupervisedPeer
-from proxcode.peers._kernel_features import Real, leading, signs
-from proxcode.utils.blocks import one_blas_thread
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
+from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._kernel_features import leading
 from proxcode.utils.validation import check_whole
 
 SVM_SAMPLES = 2000
@@ -32,61 +32,49 @@ MAX_SWEEPS = 100
 class TSH(SupervisedPeer):
     """Two-step hashing with the hinge loss.
 
+    Parameters and attributes not listed are those of `SupervisedPeer`.
+
     Parameters
     ----------
-    n_bits : int, default=64
     hash_function : HashFunction or classifier, default=None
-        What learns a bit. None is `SVMHash(max_samples=2000)`, the RBF-SVM of the first paper; with boosted trees,
-        `sklearn.ensemble.HistGradientBoostingClassifier()`, it is FastHash, the second.
+        Learns the bits. None is `SVMHash(max_samples=2000)`, the RBF-SVM of the first paper; with boosted trees,
+        `sklearn.ensemble.HistGradientBoostingClassifier()`, the method is FastHash, that of the second paper.
     n_labelled : int, default=5000
-        Points whose bits are inferred and learned, drawn at random; all where there are fewer.
-    random_state : int, RandomState or None, default=None
-        Draws the points, and the hash function's own choices.
+        Number of random samples whose bits are inferred and learned; all if there are fewer.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     hash_function_ : HashFunction
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from proxcode.peers import TSH
-    >>> X, y = load_digits(return_X_y=True)
-    >>> TSH(n_bits=8, random_state=0).fit(X[:500], y[:500]).encode(X).shape
-    (1797, 1)
     """
 
     def __init__(
-        self, n_bits: int = 64, *, hash_function: Any = None, n_labelled: int = 5000, random_state: Any = None
+        self, n_bits: int = 64, *, hash_function: Any = None, n_labelled: int = 5000, random_state: Seed = None
     ) -> None:
-        self.n_bits = n_bits
+        super().__init__(n_bits, random_state)
         self.hash_function = hash_function
         self.n_labelled = n_labelled
-        self.random_state = random_state
 
-    def _learn(self, X: Matrix, members: NDArray[np.int64], rng: np.random.RandomState) -> None:
-        n_labelled = check_whole("n_labelled", self.n_labelled, 2)
-        labelled = np.sort(rng.permutation(len(X))[:n_labelled])
+    def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
+        labelled = random_subset(len(X), check_whole("n_labelled", self.n_labelled, 2), rng)
         chosen = SVMHash(max_samples=SVM_SAMPLES) if self.hash_function is None else self.hash_function
-        bank = as_hash_function(chosen)
-        bank.begin(X[labelled], np.random.default_rng(rng.randint(2**31)))
+        hash_function = as_hash_function(chosen)
+        training = hash_function.begin(X[labelled], np.random.default_rng(rng.randint(2**31)))
         bits = np.empty((len(labelled), self.n_bits), np.int8)
         for r in range(self.n_bits):
-            with one_blas_thread:
-                side = infer(bits[:, :r], members[labelled])
-            bits[:, r] = signs(bank.learn(side))
-        bank.finish()
-        self.hash_function_ = bank
+            bit = training.propose(infer(bits[:, :r], y[labelled]))
+            training.append(bit)
+            bits[:, r] = signs(bit.margins)
+        hash_function.finish(training, self.n_bits)
+        self.hash_function_ = hash_function
 
-    def _scores(self, X: Matrix) -> Matrix:
+    def _margins(self, X: Matrix) -> Matrix:
         return self.hash_function_.scores(X, self.n_bits)
 
 
-def infer(bits: NDArray[np.int8], members: NDArray[np.int64]) -> NDArray[np.int8]:
-    """Return the next bit z of each point, -1 or +1, given its bits so far, shape (n, r - 1), and its class."""
+def infer(bits: NDArray[np.int8], classes: Integers) -> NDArray[np.int8]:
+    """Return the next bit z of each sample, -1 or +1, given its bits so far, shape (n, r - 1), and its class."""
     blocks, block_of, sizes = np.unique(
-        np.column_stack([members, bits]), axis=0, return_inverse=True, return_counts=True
+        np.column_stack([classes, bits]), axis=0, return_inverse=True, return_counts=True
     )
     near = blocks[:, :1] == blocks[:, 0]
     codes = blocks[:, 1:].astype(np.float64)

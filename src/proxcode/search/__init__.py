@@ -1,7 +1,7 @@
-"""Search among codes: `HammingIndex`, and finer orders for what it finds."""
+"""Exact search among codes: `HammingIndex`, and rescoring of its candidates by a finer distance."""
 
 from proxcode.search.index import HammingIndex
 from proxcode.search.rescoring import ByDistance, ByMargins, Rescoring
-from proxcode.search.results import Neighborhoods, Neighbors
+from proxcode.stores.results import Neighborhoods, Neighbors
 
 __all__ = ["ByDistance", "ByMargins", "HammingIndex", "Neighborhoods", "Neighbors", "Rescoring"]

@@ -1,24 +1,27 @@
-"""Numba kernels of a flat scan: distances from queries to many codes, and the best of them.
+"""Numba kernels of an exhaustive scan: distances from queries to all codes, and the nearest codes.
 
-`planes` is an array of uint8 of shape (n_bytes, n): byte b of all codes lies together, so that one instruction counts
-the differing bits of 32 codes. Distances are computed for `BLOCK` codes at a time, whose bytes stay in the processor's
+`planes` is a uint8 array of shape (n_bytes, n): byte b of all codes is contiguous, so that one instruction counts the
+differing bits of 32 codes. Distances are computed for `BLOCK` codes at a time, whose bytes stay in the processor's
 cache while all queries of a group are compared with them.
 
-The kernels hold no lock and share nothing that they write: the caller runs them in threads, one task each. All lists
-are in rising order of position, so that of equal distances the earlier code wins, whatever the number of threads.
+The kernels release Python's lock and share no memory that they write to, so the caller may run them in parallel
+threads. All lists are in order of increasing position, so that ties are broken by position for any number of threads.
 """
 
 import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+# Codes whose distances are computed at a time.
 BLOCK = 4096
-CHUNK = 64  # codes whose least distance is looked at before each of them is
-MAX_PLANES = 28  # whose distances fit a byte, in fours
+# Codes whose smallest distance is compared with the limit before the codes are examined one by one.
+CHUNK = 64
+# Bytes of a code whose distance fits into one byte, a multiple of the four planes of an inner loop.
+MAX_PLANES = 28
 
 
 def _on_bytes(build):
-    """Make an operation on uint8 of one of LLVM's; numba's own would widen the bytes to eight."""
+    """Return an operation on uint8 that is compiled to one LLVM instruction; numba would widen the bytes to 64 bits."""
 
     def unary(typingctx, a):
         def codegen(context, builder, signature, args):
@@ -42,7 +45,7 @@ _xor = _on_bytes(lambda builder, a, b: builder.xor(a, b))
 
 @njit(inline="always")
 def _add_planes(planes, query, first, last, start, n, out):
-    """out[j] += differing bits of bytes first to last - 1 of code start + j."""
+    """Add to out[j] the number of differing bits in bytes first to last - 1 of code start + j."""
     b = first
     while b + 4 <= last:
         p0, p1 = planes[b, start : start + n], planes[b + 1, start : start + n]
@@ -62,7 +65,7 @@ def _add_planes(planes, query, first, last, start, n, out):
 
 @njit(inline="always")
 def _measure(planes, query, start, n, part, out):
-    """out[j] = distance from the query to code start + j, for j < n."""
+    """Set out[j] to the distance from the query to code start + j, for j < n."""
     n_bytes = planes.shape[0]
     for first in range(0, n_bytes, MAX_PLANES):
         part[:n] = 0
@@ -77,6 +80,7 @@ def _measure(planes, query, start, n, part, out):
 
 @njit(inline="always")
 def _least(values, start, stop):
+    """Return the minimum of values[start:stop]."""
     least = np.uint16(65535)
     for j in range(np.uint64(start), np.uint64(stop)):
         least = min(least, values[j])
@@ -85,7 +89,7 @@ def _least(values, start, stop):
 
 @njit(inline="always")
 def _drop_beaten(distance, position, size, limit, room):
-    """Keep what lies below the limit, and the first `room` at it; returns how many."""
+    """Keep the codes at a distance below the limit and the first `room` codes at the limit; return their number."""
     kept = 0
     for i in range(size):
         if distance[i] == limit:
@@ -98,10 +102,10 @@ def _drop_beaten(distance, position, size, limit, room):
 
 @njit(inline="always")
 def _push(d, where, k, best, distance, position, counts):
-    """Add a code nearer than `limit` to the list of a query.
+    """Add a code at a distance below the limit to the list of a query.
 
-    best = (size of the list, limit, codes below the limit): the limit is the least distance up to which there are k.
-    A later code at that distance or beyond is beaten.
+    `best` is (size of the list, limit, number of codes below the limit). The limit is the smallest distance up to which
+    k codes have been found; a later code at this distance or beyond cannot be among the k nearest.
     """
     size, limit, below = best
     if size == distance.size:
@@ -117,7 +121,7 @@ def _push(d, where, k, best, distance, position, counts):
 
 @njit(inline="always")
 def _sort_by_distance(distance, position, size, counts, out_distance, out_position):
-    """Write the first codes of a list in order of distance, then of position, as many as the outputs hold."""
+    """Sort a list by distance, then by position, and write as many codes as the outputs hold."""
     counts[:] = 0
     for i in range(size):
         counts[distance[i]] += 1
@@ -133,7 +137,7 @@ def _sort_by_distance(distance, position, size, counts, out_distance, out_positi
 
 @njit(nogil=True, cache=True)
 def scan_nearest(planes, queries, start, stop, out_distance, out_position):
-    """Find the k nearest of the codes start to stop - 1, k <= stop - start, for each query."""
+    """Find the k nearest of the codes start to stop - 1 for each query; k is the width of the outputs."""
     n_queries, k = out_distance.shape
     n_distances = 8 * planes.shape[0] + 1
     part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
@@ -161,7 +165,7 @@ def scan_nearest(planes, queries, start, stop, out_distance, out_position):
 
 @njit
 def doubled(values):
-    """Return a copy with room for as many values more."""
+    """Return a copy of twice the size."""
     larger = np.empty(2 * values.size, values.dtype)
     larger[: values.size] = values
     return larger
@@ -169,10 +173,10 @@ def doubled(values):
 
 @njit(nogil=True, cache=True)
 def scan_within(planes, queries, radius, start, stop):
-    """Find the codes start to stop - 1 at most `radius` away from each query.
+    """Find, for each query, those of the codes start to stop - 1 at distance at most `radius`.
 
-    Returns where each query's results end, then all distances and positions, nearest first. Queries are few: their
-    number times that of distances fits 32 bits.
+    Returns the end of the results of each query, and the distances and positions of all results, per query in order of
+    increasing distance. The number of queries times the number of distances must fit into 32 bits.
     """
     n_queries, n_distances = len(queries), 8 * planes.shape[0] + 1
     part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
@@ -188,13 +192,15 @@ def scan_within(planes, queries, radius, start, stop):
                     continue
                 if size + CHUNK > key.size:
                     key, position = doubled(key), doubled(position)
-                for j in range(np.uint64(chunk), np.uint64(end)):  # without a branch that would be mispredicted
+                # Every code is written and only kept if it is near: a branch would often be mispredicted.
+                for j in range(np.uint64(chunk), np.uint64(end)):
                     key[size], position[size] = q * n_distances + values[j], block + np.int64(j)
                     size += values[j] <= radius
     counts = np.zeros(n_queries * n_distances, np.int64)
     out_key, out_position = np.empty(size, np.int32), np.empty(size, np.int64)
     _sort_by_distance(key, position, size, counts, out_key, out_position)
-    ends = counts[n_distances - 1 :: n_distances].copy()  # sorting leaves the end of each distance there
+    # After sorting, counts holds the end of each distance.
+    ends = counts[n_distances - 1 :: n_distances].copy()
     for i in range(size):
         out_key[i] %= n_distances
     return ends, out_key, out_position

@@ -1,4 +1,4 @@
-"""Numba kernels of multi-index hashing: tables of codes by the value of a chunk, and how they are searched."""
+"""Numba kernels of multi-index hashing: building and searching the hash tables."""
 
 import numpy as np
 from numba import njit
@@ -6,15 +6,20 @@ from numba import njit
 from proxcode.search._scan_kernels import CHUNK, doubled
 from proxcode.utils.kernels import popcount
 
-# Costs, the unit being one code looked at in its bucket, about a nanosecond. The others wait for the memory.
-PROBE_COST = 100  # of a look into a bucket
-FETCH_COST = 12  # of a byte of a code that is read where all codes are, for codes longer than their filters
-MANY, VERY_MANY = 256, 16_384  # results from which a radix sort pays, and one with longer digits
+# Costs are in units of one code examined in its bucket, about a nanosecond; all others are dominated by memory latency.
+# Cost of opening one bucket.
+PROBE_COST = 100
+# Cost of reading one byte of a code outside its bucket, for codes longer than their filters.
+FETCH_COST = 12
+# Number of results from which a radix sort is faster than a comparison sort.
+MANY = 256
+# Number of results from which a radix sort with longer digits is faster.
+VERY_MANY = 16_384
 
 
 @njit(nogil=True, cache=True)
 def bucket_keys(planes, low, n_key_bits, n, out):
-    """out[i] = bits low to low + n_key_bits - 1 of code i < n, the lowest bit of its first byte being bit 0."""
+    """Set out[i] to bits low to low + n_key_bits - 1 of code i < n; bit 0 is the lowest bit of the first byte."""
     first, last = low // 8, (low + n_key_bits - 1) // 8
     mask = np.uint32((1 << n_key_bits) - 1)
     for i in range(n):
@@ -26,16 +31,17 @@ def bucket_keys(planes, low, n_key_bits, n, out):
 
 @njit(nogil=True, cache=True)
 def fill_buckets(planes, keys, first_byte, last_byte, ends, positions, filters):
-    """Sort codes by key, in rising order of position; beside each lie up to eight of its bytes.
+    """Sort codes by key, then by position, and store up to eight bytes of each code, its filter.
 
-    `ends` holds zeros, and a zero more than there are keys; when done, bucket k is ends[k] to ends[k + 1] - 1.
+    `ends` has one entry more than there are keys and holds zeros; on return, bucket k is ends[k] to ends[k + 1] - 1.
     """
     n = keys.size
     for i in range(n):
         ends[keys[i] + 1] += 1
     for k in range(1, ends.size):
         ends[k] += ends[k - 1]
-    for i in range(n):  # bucket k fills from ends[k] on, which so becomes its end
+    # Bucket k is filled from ends[k] on; at the end, ends[k] is the end of bucket k.
+    for i in range(n):
         place = ends[keys[i]]
         ends[keys[i]] += 1
         positions[place] = i
@@ -50,7 +56,7 @@ def fill_buckets(planes, keys, first_byte, last_byte, ends, positions, filters):
 
 @njit
 def _sort(keys, size, n_key_bits, spare):
-    """Sort the first numbers of `keys`; the result lies in the first array returned, the second is spare."""
+    """Sort the first `size` keys; return the array with the result and an array for later use as `spare`."""
     if size < MANY:
         keys[:size] = np.sort(keys[:size])
         return keys, spare
@@ -77,7 +83,7 @@ def _sort(keys, size, n_key_bits, spare):
 
 @njit(inline="always")
 def _next_mask(mask):
-    """Return the next larger number with as many ones (Gosper)."""
+    """Return the next larger number with the same number of ones (Gosper's hack)."""
     lowest = mask & -mask
     ripple = mask + lowest
     return ripple | (((mask ^ ripple) >> 2) // lowest)
@@ -85,7 +91,7 @@ def _next_mask(mask):
 
 @njit(inline="always")
 def _difference(planes, i, query, diff):
-    """Diff = bits in which code i differs from a query, in words of eight bytes."""
+    """Set `diff` to the bits in which code i differs from a query, in words of eight bytes."""
     diff[:] = np.uint64(0)
     for b in range(planes.shape[0]):
         diff[b // 8] |= np.uint64(planes[b, i] ^ query[b]) << np.uint64(8 * (b % 8))
@@ -93,7 +99,7 @@ def _difference(planes, i, query, diff):
 
 @njit(inline="always")
 def _is_new(diff, masks, bounds):
-    """Whether a code differs from the query in more bits of each chunk than earlier levels have looked at."""
+    """Return whether a code differs from the query in more bits of each chunk than earlier levels have examined."""
     is_new = True
     for chunk in range(masks.shape[0]):
         ones = np.uint64(0)
@@ -105,6 +111,7 @@ def _is_new(diff, masks, bounds):
 
 @njit(inline="always")
 def _ones_of(diff):
+    """Return the number of ones in all words."""
     ones = np.uint64(0)
     for w in range(diff.size):
         ones += popcount(diff[w])
@@ -113,9 +120,10 @@ def _ones_of(diff):
 
 @njit(inline="always")
 def _select(filters, word, start, stop, limit, chosen):
-    """Write the places whose filter differs from a word in at most `limit` bits to `chosen`; returns how many."""
+    """Write the places whose filter differs from a word in at most `limit` bits to `chosen`; return their number."""
     n = 0
-    for i in range(np.uint64(start), np.uint64(stop)):  # without a branch that would be mispredicted
+    # Every place is written and only kept if it is near: a branch would often be mispredicted.
+    for i in range(np.uint64(start), np.uint64(stop)):
         chosen[n] = i
         n += np.int64(popcount(filters[i] ^ word)) <= limit
     return n
@@ -123,7 +131,7 @@ def _select(filters, word, start, stop, limit, chosen):
 
 @njit(inline="always")
 def _keep_new(planes, query, positions, chosen, masks, bounds, limit, shift, diff, found, size):
-    """Add those of the chosen codes within the limit that no earlier level has found; returns how many there are."""
+    """Append the chosen codes within the limit that no earlier level has found; return the new number of codes."""
     for i in chosen:
         _difference(planes, positions[i], query, diff)
         d = _ones_of(diff)
@@ -134,7 +142,10 @@ def _keep_new(planes, query, positions, chosen, masks, bounds, limit, shift, dif
 
 @njit(inline="always")
 def _keep_new_words(filters, positions, word, chosen, masks, bounds, shift, found, size):
-    """Do the same for codes of up to 64 bits: the filter is the code, and within the limit."""
+    """Append the chosen codes, of up to 64 bits, that no earlier level has found; return the new number of codes.
+
+    The filter is the whole code here, so all chosen codes are within the limit.
+    """
     for i in chosen:
         diff = filters[i] ^ word
         is_new = True
@@ -147,7 +158,10 @@ def _keep_new_words(filters, positions, word, chosen, masks, bounds, shift, foun
 
 @njit(inline="always")
 def _lower_limit(found, start, stop, shift, k, limit, below, counts):
-    """Count codes newly found; the limit is the least distance up to which there are k, `below` how many there are."""
+    """Count new codes and return (limit, below).
+
+    The limit is the smallest distance up to which k codes have been found, `below` the number of codes up to it.
+    """
     for i in range(start, stop):
         d = np.int64(found[i] >> shift)
         counts[d] += 1
@@ -160,10 +174,10 @@ def _lower_limit(found, start, stop, shift, k, limit, below, counts):
 
 @njit
 def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget, shift, found):
-    """Collect what lies in the buckets of one query, level by level.
+    """Collect the codes in the buckets of one query, level by level.
 
-    Returns the cost, how many codes were found, and these as distance << shift | position, in no order: the k nearest
-    and some more. `found` is where they go if they fit.
+    Returns the cost, the number of codes and the codes as distance << shift | position, unsorted: the k nearest and
+    possibly others. The codes are written to `found`, or to a larger array if they do not fit.
     """
     m = len(keys)
     diff, counts = np.zeros(masks.shape[1], np.uint64), np.zeros(8 * planes.shape[0] + 1, np.int64)
@@ -201,33 +215,37 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
 
 @njit(nogil=True, cache=True)
 def probe(planes, queries, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget):
-    """Find the codes within a radius, or the k nearest of them, through tables of chunks (multi-index hashing).
+    """Find at most k codes per query, the nearest, at distance at most `radius`, by multi-index hashing.
 
-    A code that differs in at most r bits differs in at most r // m bits in one of the first r % m + 1 of m chunks, or
-    in fewer in another: level r looks into the buckets of chunk r % m at distance r // m, and when it is done, all
-    codes up to distance r are found.
+    A code that differs from the query in at most r bits differs in at most r // m bits in one of the first r % m + 1 of
+    m chunks, or in fewer than r // m bits in another chunk. Level r examines the buckets of chunk r % m at distance
+    r // m; after level r all codes up to distance r have been found.
 
     Parameters
     ----------
+    planes : ndarray of uint8, shape (n_bytes, at least n)
+        Byte planes of the codes.
     queries : ndarray of uint8, shape (n_queries, n_bytes)
     keys, words : ndarrays of shape (n_queries, m)
-        Each query's key in each chunk, and what its filter would be there.
-    ends, positions, filters : what `fill_buckets` made of each chunk, one row each
+        Key and filter of each query in each chunk.
+    ends, positions, filters : ndarrays
+        Outputs of `fill_buckets`, one row per chunk.
     masks : ndarray of uint64, shape (m, n_words)
-        Which bits of a code are those of a chunk.
-    key_bits : ndarray of shape (m,)
+        Bits of each chunk in the words of a code.
+    key_bits : ndarray of int64, shape (m,)
+        Number of bits of each chunk.
     k, radius : int
-        Levels go on until k codes are found up to the level's distance, at most up to the radius.
+        The search of a query ends at the level up to which k codes have been found, at the latest at level `radius`.
     budget : int
-        Cost, in codes looked at, after which a query is given up.
+        Cost after which a query is given up.
 
     Returns
     -------
     given_up : ndarray of bool, shape (n_queries,)
     stops : ndarray of int64, shape (n_queries,)
-        Where each query's results end.
+        End of the results of each query.
     distance, position : ndarrays
-        Nearest first, of equals the first.
+        Results of all queries, per query in order of increasing distance, ties in order of position.
     """
     n_queries = len(queries)
     position_bits, distance_bits = _bit_length(positions.shape[1]), _bit_length(radius)
@@ -255,6 +273,7 @@ def probe(planes, queries, keys, words, ends, positions, filters, masks, key_bit
 
 @njit
 def _bit_length(number):
+    """Return the number of binary digits of a nonnegative integer, at least 1."""
     n_bits = 1
     while number >> n_bits:
         n_bits += 1

@@ -1,79 +1,69 @@
-"""Exact search: a flat scan, or tables where they pay.
+"""Exact search: an exhaustive scan, or hash tables once they save more time than building them takes.
 
-1. A scan compares queries with all codes in blocks; groups of queries, or for few queries parts of the codes, run in
-   threads,
-2. what scans have cost and what tables would have saved is added up, the latter from a few queries and codes,
-3. once the savings would have paid for the tables, these are built, and multi-index hashing takes over,
-4. a query that costs the tables more than half a scan is scanned after all, and where most do, all are;
-5. codes added since are scanned; when they are many, tables are built anew.
+1. A scan compares the queries with all codes. Groups of queries run in parallel threads; if there are few queries, so
+   do ranges of the codes.
+2. The cost of all scans is summed, and with it the estimated saving by hash tables, from a sample of queries and codes.
+3. Once the saving exceeds the cost of building them, the hash tables are built and multi-index hashing is used.
+4. A query that costs more than half a scan with hash tables is scanned instead. If most of the first queries of a call
+   are, all queries of the call are scanned.
+5. Codes added after the hash tables were built are scanned. When they are many, the hash tables are rebuilt.
 
-Costs are counted, not timed. Whichever way is taken, the results are the same.
+Costs are counted, not measured, so the same calls always take the same way. The results do not depend on the way.
 """
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from threading import Lock
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import joblib
 import numpy as np
 
 from proxcode.hamming import Codes
 from proxcode.search._scan_kernels import scan_nearest, scan_within
-from proxcode.search.multi_index import FILL_COST, PLANE_COST, MultiIndex, cut_into_chunks, expected_costs
-from proxcode.search.results import Found
+from proxcode.search.multi_index import MultiIndex, build_cost, expected_costs, scan_cost
+from proxcode.search.planes import BytePlanes, Found, merge, split_by_query
 
-GROUP = 16  # queries compared with a block of codes while it is in the processor's cache
-SMALL = 32_000_000  # bytes compared, about a millisecond, below which threads cost more than they save
-MIN_CODES = 65_536  # from which on tables are thought of
-OBSERVED, EVERY = 8, 2e6  # queries from which costs are estimated, each time that a plane has cost so much
-TRIAL = 16  # queries of a call that try the tables before the rest follow the majority
-STALE = 8  # tables are built anew when one code in so many is not in them
+# Queries per task: they are compared with a block of codes while it is in the processor's cache.
+GROUP = 16
+# Compared bytes, about a millisecond, below which threads cost more than they save.
+MIN_THREADED_BYTES = 32_000_000
+# Codes below which hash tables are not built unless requested.
+MIN_CODES = 65_536
+# Cost of scans, in units of `multi_index` and per byte of a code, after which the saving is estimated again.
+ESTIMATE_INTERVAL = 2e6
+# Queries of a call from which the saving is estimated.
+N_ESTIMATED = 8
+# Largest cost of a query with hash tables, as a fraction of the cost of a scan, before it is scanned instead.
+MAX_PROBE_SHARE = 0.5
+# First queries of a call, which decide whether the others use the hash tables.
+N_TRIAL = 16
+# Hash tables are rebuilt when more than one code in this many is not in them.
+REBUILD_SHARE = 8
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
-class Stock(NamedTuple):
-    """Codes to search among: the first `n_codes` columns of byte planes."""
-
-    planes: Codes
-    n_codes: int
-
-    @property
-    def max_distance(self) -> int:
-        """A radius within which all codes are: their whole bytes."""
-        return 8 * len(self.planes)
-
-    @property
-    def scan_cost(self) -> float:
-        """What comparing a query with all codes costs."""
-        return PLANE_COST * len(self.planes) * self.n_codes
-
-    @property
-    def budget(self) -> float:
-        """What tables may spend on a query before it is scanned."""
-        return self.scan_cost / 2
-
-    @property
-    def table_cost(self) -> float:
-        """What building tables costs."""
-        return FILL_COST * self.n_codes * len(cut_into_chunks(len(self.planes), self.n_codes).low)
-
-
 class ExactSearch:
-    """Finds codes; remembers tables and what searches have cost.
+    """Search engine of an index: holds the hash tables and the costs of past searches.
 
-    Each stock that it is given holds the codes of the one before, and maybe more after them. Threads may share it: one
-    that comes while another builds tables waits for them.
+    The codes of successive calls only grow: each call passes the codes of the previous call, possibly followed by
+    further codes. Threads may share an engine; a thread that arrives while another one builds hash tables waits for
+    them.
 
     Parameters
     ----------
     n_threads : int or None
-        None is all cores.
+        Number of threads. None: all cores.
     tables : bool or None
-        Whether tables may be built; None where they pay.
+        Whether hash tables are built. None: once they save more than they cost.
+
+    Attributes
+    ----------
+    multi_index : MultiIndex or None
+        The hash tables, None until they are built.
     """
 
     def __init__(self, n_threads: int | None, tables: bool | None) -> None:
@@ -83,85 +73,89 @@ class ExactSearch:
         self._spent = self._saved = 0.0
         self._building = Lock()
 
-    def find(self, stock: Stock, queries: Codes, k: int, radius: int) -> list[Found]:
-        """Find, for each query, at most k codes, the nearest, at most `radius` away."""
-        k, radius = min(k, stock.n_codes), min(radius, stock.max_distance)
+    def find(self, codes: BytePlanes, queries: Codes, k: int, radius: int) -> list[Found]:
+        """Find at most k codes per query, the nearest, at distance at most `radius`."""
+        k, radius = min(k, codes.n_codes), min(radius, codes.max_distance)
         if k == 0 or len(queries) == 0:
-            return [Found(np.empty(0, np.int32), np.empty(0, np.int64)) for _ in queries]
-        queries = np.require(queries, requirements=["C", "W"])  # kernels would be compiled again for any other
-        tables = self._tables_for(stock)
+            return [Found(distance=np.empty(0, np.int32), position=np.empty(0, np.int64)) for _ in queries]
+        # Numba would compile the kernels again for arrays that are read-only or not contiguous.
+        queries = np.require(queries, requirements=["C", "W"])
+        tables = self._tables_for(codes)
         if tables is None:
-            found = self._scan(stock, queries, 0, k, radius)
-            self._observe(stock, queries, found, k, radius)
+            found = self._scan(codes, queries, 0, k, radius)
+            self._estimate_saving(codes, queries, found, k, radius)
             return found
-        found = self._find_in(tables, stock.planes, queries, min(k, tables.n_codes), radius)
-        if tables.n_codes == stock.n_codes:
+        found = self._probe(tables, BytePlanes(codes.array, tables.n_codes), queries, min(k, tables.n_codes), radius)
+        if tables.n_codes == codes.n_codes:
             return found
-        later = self._scan(stock, queries, tables.n_codes, k, radius)
-        return [_merge(pair, k) for pair in zip(found, later, strict=True)]
+        found_later = self._scan(codes, queries, tables.n_codes, k, radius)
+        return [merge(parts, k) for parts in zip(found, found_later, strict=True)]
 
-    def _tables_for(self, stock: Stock) -> MultiIndex | None:
-        """Return tables of most codes where they are asked for or have paid."""
+    def _tables_for(self, codes: BytePlanes) -> MultiIndex | None:
+        """Return hash tables of most of the codes if they are requested or worth their cost."""
         with self._building:
-            if self.multi_index is None:
-                is_due = self.tables if self.tables is not None else self._saved > stock.table_cost
+            if self.multi_index is not None:
+                is_due = codes.n_codes - self.multi_index.n_codes > codes.n_codes // REBUILD_SHARE
+            elif self.tables is not None:
+                is_due = self.tables
             else:
-                is_due = stock.n_codes - self.multi_index.n_codes > stock.n_codes // STALE
+                is_due = self._saved > build_cost(codes.n_bytes, codes.n_codes)
             if is_due:
-                self.multi_index, self._saved = None, 0.0  # the memory is free for the new tables
-                self.multi_index = MultiIndex(stock.planes, stock.n_codes)
+                # Frees the memory of the old hash tables before the new ones are built.
+                self.multi_index, self._saved = None, 0.0
+                self.multi_index = MultiIndex(codes)
             tables = self.multi_index
-        if tables is not None and tables.n_codes > stock.n_codes:  # of codes added after this search began
-            return None
-        return tables
+        # Another thread may have added codes, and rebuilt the hash tables, after this search began.
+        return None if tables is None or tables.n_codes > codes.n_codes else tables
 
-    def _observe(self, stock: Stock, queries: Codes, found: list[Found], k: int, radius: int) -> None:
-        """Add up what tables would have saved, now and then and from a few queries."""
-        if self.tables is not None or stock.n_codes < MIN_CODES:
+    def _estimate_saving(self, codes: BytePlanes, queries: Codes, found: list[Found], k: int, radius: int) -> None:
+        """Add the cost of a scan; at intervals, estimate which part of it hash tables would have saved."""
+        if self.tables is not None or codes.n_codes < MIN_CODES:
             return
-        self._spent += len(queries) * stock.scan_cost
-        if self._spent < EVERY * len(stock.planes):
+        cost = scan_cost(codes.n_bytes, codes.n_codes)
+        self._spent += len(queries) * cost
+        if self._spent < ESTIMATE_INTERVAL * codes.n_bytes:
             return
-        some = np.unique(np.linspace(0, len(queries) - 1, OBSERVED).astype(np.int64))
-        reach = [found[query].distance[-1] if len(found[query].distance) == k else radius for query in some]
-        costs = expected_costs(stock.planes, stock.n_codes, queries[some], np.array(reach, dtype=np.int64))
-        costs[costs > stock.budget] = stock.budget + stock.scan_cost  # given up, then scanned
-        self._saved = max(0.0, self._saved + self._spent * (1 - costs.mean() / stock.scan_cost))
+        sampled = np.unique(np.linspace(0, len(queries) - 1, N_ESTIMATED).astype(np.int64))
+        reach = [found[query].distance[-1] if len(found[query].distance) == k else radius for query in sampled]
+        with_tables = expected_costs(codes, queries[sampled], np.array(reach, dtype=np.int64))
+        budget = MAX_PROBE_SHARE * cost
+        # A query over the budget is first probed up to the budget, then scanned.
+        with_tables[with_tables > budget] = budget + cost
+        self._saved = max(0.0, self._saved + self._spent * (1 - with_tables.mean() / cost))
         self._spent = 0.0
 
-    def _find_in(self, tables: MultiIndex, planes: Codes, queries: Codes, k: int, radius: int) -> list[Found]:
-        stock = Stock(planes, tables.n_codes)
+    def _probe(self, tables: MultiIndex, codes: BytePlanes, queries: Codes, k: int, radius: int) -> list[Found]:
+        """Search the hash tables; scan the codes for queries that cost too much."""
+        budget = MAX_PROBE_SHARE * scan_cost(codes.n_bytes, codes.n_codes)
 
-        def ask(group: Codes) -> list[Found | None]:
-            return tables.find(planes, group, k, radius, stock.budget)
+        def probe(group: Codes) -> list[Found | None]:
+            return tables.find(codes, group, k, radius, budget)
 
-        found = ask(queries[:TRIAL])
-        rest = queries[TRIAL:]
+        found = probe(queries[:N_TRIAL])
+        rest = queries[N_TRIAL:]
         if sum(of_query is None for of_query in found) > len(found) / 2:
             found += [None] * len(rest)
         else:
-            groups = [rest[start : start + GROUP] for start in range(0, len(rest), GROUP)]
-            found += [of_query for group in self._in_threads(ask, groups) for of_query in group]
+            found += [of_query for group in self._in_threads(probe, _groups(rest, GROUP)) for of_query in group]
         missing = np.flatnonzero([of_query is None for of_query in found])
-        scanned = iter(self._scan(stock, queries[missing], 0, k, radius) if len(missing) else [])
+        scanned = iter(self._scan(codes, queries[missing], 0, k, radius) if len(missing) else [])
         return [next(scanned) if of_query is None else of_query for of_query in found]
 
-    def _scan(self, stock: Stock, queries: Codes, start: int, k: int, radius: int) -> list[Found]:
-        """Compare queries with the codes from `start` on."""
-        n_codes = stock.n_codes - start
-        is_small = len(queries) * n_codes * len(stock.planes) < SMALL
+    def _scan(self, codes: BytePlanes, queries: Codes, start: int, k: int, radius: int) -> list[Found]:
+        """Compare queries with the codes from position `start` on."""
+        n_codes = codes.n_codes - start
+        is_small = len(queries) * n_codes * codes.n_bytes < MIN_THREADED_BYTES
         n_threads = 1 if is_small else self.n_threads
-        size = min(GROUP, -(-len(queries) // n_threads))
-        groups = [queries[first : first + size] for first in range(0, len(queries), size)]
-        n_parts = min(n_codes, -(-n_threads // len(groups)))
-        edges = np.linspace(start, stock.n_codes, n_parts + 1).astype(np.int64).tolist()
-        parts = list(pairwise(edges))
-        tasks = [(group, part) for group in groups for part in parts]
-        found = self._in_threads(lambda task: _scan_part(stock.planes, task[0], *task[1], k, radius), tasks)
-        if n_parts == 1:
+        groups = _groups(queries, min(GROUP, -(-len(queries) // n_threads)))
+        n_ranges = min(n_codes, -(-n_threads // len(groups)))
+        edges = np.linspace(start, codes.n_codes, n_ranges + 1).astype(np.int64).tolist()
+        tasks = [(group, *limits) for group in groups for limits in pairwise(edges)]
+        found = self._in_threads(lambda task: _scan_range(codes.array, *task, k, radius), tasks)
+        if n_ranges == 1:
             return [of_query for group in found for of_query in group]
-        of_groups = [found[first : first + n_parts] for first in range(0, len(found), n_parts)]
-        return [_merge(of_query, k) for group in of_groups for of_query in zip(*group, strict=True)]
+        of_groups = [found[first : first + n_ranges] for first in range(0, len(found), n_ranges)]
+        return [merge(of_query, k) for group in of_groups for of_query in zip(*group, strict=True)]
 
     def _in_threads(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
         if self.n_threads == 1 or len(tasks) <= 1:
@@ -170,19 +164,20 @@ class ExactSearch:
             return list(pool.map(function, tasks))
 
 
-def _scan_part(planes: Codes, queries: Codes, start: int, stop: int, k: int, radius: int) -> list[Found]:
-    if radius < 8 * len(planes):  # the k nearest are searched for without a radius
-        ends, distance, position = scan_within(planes, queries, radius, start, stop)
-        lists = np.split(distance, ends[:-1]), np.split(position, ends[:-1])
-        return [Found(distance[:k], position[:k]) for distance, position in zip(*lists, strict=True)]
-    shape = (len(queries), min(k, stop - start))
-    nearest = np.empty(shape, np.int32), np.empty(shape, np.int64)
-    scan_nearest(planes, queries, start, stop, *nearest)
-    return [Found(*of_query) for of_query in zip(*nearest, strict=True)]
+def _groups(queries: Codes, size: int) -> list[Codes]:
+    return [queries[start : start + size] for start in range(0, len(queries), size)]
 
 
-def _merge(parts: Sequence[Found], k: int) -> Found:
-    """Join what was found in parts of the codes, given in their order."""
-    distance = np.concatenate([part.distance for part in parts])
-    order = np.argsort(distance, kind="stable")[:k]
-    return Found(distance[order], np.concatenate([part.position for part in parts])[order])
+def _scan_range(planes: Codes, queries: Codes, start: int, stop: int, k: int, radius: int) -> list[Found]:
+    """Compare queries with the codes start to stop - 1."""
+    # A radius that includes all codes: a search for the k nearest.
+    if radius >= 8 * len(planes):
+        shape = (len(queries), min(k, stop - start))
+        distance, position = np.empty(shape, np.int32), np.empty(shape, np.int64)
+        scan_nearest(planes, queries, start, stop, distance, position)
+        return [Found(*of_query) for of_query in zip(distance, position, strict=True)]
+    stops, distance, position = scan_within(planes, queries, radius, start, stop)
+    found = split_by_query(distance, position, stops)
+    if k >= stop - start:
+        return found
+    return [Found(distance=of_query.distance[:k], position=of_query.position[:k]) for of_query in found]

@@ -1,4 +1,4 @@
-"""Finer orders for what a search found: whole bits leave many codes at equal distance."""
+"""Rescoring: order candidates by a finer distance than the Hamming distance, in which many codes tie."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -7,98 +7,96 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode.hamming import Codes, asymmetric_distances
+from proxcode.hamming import asymmetric_distances
+from proxcode.search.planes import BytePlanes
+
+Positions = NDArray[np.int64]
+Ids = NDArray[np.int64]
+Vectors = NDArray[Any] | Callable[[Ids], ArrayLike]
 
 
 class Rescoring(ABC):
-    """A distance between queries and the codes found for them."""
+    """A distance between each query and its candidates."""
 
     @abstractmethod
-    def distances(
-        self, queries: Codes, planes: Codes, position: NDArray[np.int64], ids: NDArray[np.int64]
-    ) -> NDArray[Any]:
-        """Return a distance for each code found.
+    def __len__(self) -> int:
+        """Return the number of queries."""
+
+    @abstractmethod
+    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[Any]:
+        """Return the distances from one query to its candidates.
 
         Parameters
         ----------
-        queries : ndarray of uint8, shape (n_queries, n_bytes)
-        planes : ndarray of uint8, shape (n_bytes, at least n)
-            The codes of the index, byte by byte, and room for more.
-        position, ids : ndarrays of shape (n_queries, n_found)
+        query : int
+            Row number of the query.
+        codes : BytePlanes
+            Codes of the index; `codes.at(positions)` are the packed codes of the candidates.
+        positions : ndarray of int64, shape (n_candidates,)
+            Positions of the candidates in `codes`.
+        ids : ndarray of int64, shape (n_candidates,)
+            Ids of the candidates.
+
+        Returns
+        -------
+        ndarray of shape (n_candidates,)
         """
 
 
 class ByMargins(Rescoring):
-    """Bits count by how sure the query is of them: `proxcode.asymmetric_distances`.
+    """Rescoring by `proxcode.asymmetric_distances`: bits are weighted by the margins of the query.
 
     Parameters
     ----------
     scores : array of shape (n_queries, n_bits)
-        `model.scores(Q)` of the queries.
+        Margins of the queries, `model.scores(Q)`.
     """
 
     def __init__(self, scores: ArrayLike) -> None:
         self.scores = np.atleast_2d(np.asarray(scores, dtype=np.float64))
 
-    def distances(
-        self, queries: Codes, planes: Codes, position: NDArray[np.int64], ids: NDArray[np.int64]
-    ) -> NDArray[Any]:
-        """Return the asymmetric distances."""
-        _check_length("scores", len(self.scores), len(queries))
-        out = np.empty(position.shape, np.float32)
-        for query, where in enumerate(position):
-            out[query] = asymmetric_distances(self.scores[query : query + 1], np.ascontiguousarray(planes[:, where].T))[
-                0
-            ]
-        return out
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float32]:
+        """Return the asymmetric distances from one query to its candidates."""
+        return asymmetric_distances(self.scores[query], codes.at(positions))[0]
 
 
 class ByDistance(Rescoring):
-    """The distance between the vectors themselves, where you keep them.
+    """Rescoring by the distance between the original samples, if these are kept.
 
     Parameters
     ----------
-    queries : array of shape (n_queries, d)
-    vectors : array of shape (n, d), or function
-        Row i is the vector with id i; it may be memory-mapped. A function takes an array of ids and returns their
-        vectors, for ids of your own.
+    queries : array of shape (n_queries, n_features)
+    vectors : array of shape (n_samples, n_features), or callable
+        Row i is the sample with id i; the array may be memory-mapped. A callable takes an array of ids and returns
+        their samples, for ids that are not row numbers.
     metric : str, default="euclidean"
-        As in `scipy.spatial.distance.cdist`.
+        A metric of `scipy.spatial.distance.cdist`.
     """
 
-    def __init__(
-        self,
-        queries: ArrayLike,
-        vectors: NDArray[Any] | Callable[[NDArray[np.int64]], ArrayLike],
-        metric: str = "euclidean",
-    ) -> None:
+    def __init__(self, queries: ArrayLike, vectors: Vectors, metric: str = "euclidean") -> None:
+        from scipy.spatial.distance import cdist
+
         self.queries = np.atleast_2d(np.asarray(queries))
         self.vectors = vectors
         self.metric = metric
+        self._cdist = cdist
 
-    def distances(
-        self, queries: Codes, planes: Codes, position: NDArray[np.int64], ids: NDArray[np.int64]
-    ) -> NDArray[Any]:
-        """Return the distances of the vectors."""
-        from scipy.spatial.distance import cdist
+    def __len__(self) -> int:
+        return len(self.queries)
 
-        _check_length("queries", len(self.queries), len(queries))
-        out = np.empty(ids.shape, np.float64)
-        for query, chosen in enumerate(ids):
-            out[query] = cdist(self.queries[query : query + 1], self._vectors_of(chosen), self.metric)[0]
-        return out
+    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float64]:
+        """Return the distances from one query to the samples of its candidates."""
+        return self._cdist(self.queries[query : query + 1], self._vectors_of(ids), self.metric)[0]
 
-    def _vectors_of(self, ids: NDArray[np.int64]) -> NDArray[Any]:
+    def _vectors_of(self, ids: Ids) -> NDArray[Any]:
         if callable(self.vectors):
             return np.asarray(self.vectors(ids))
         if (missing := ids[(ids < 0) | (ids >= len(self.vectors))]).size:
             raise ValueError(
-                f"there is no vector for id {missing[0]} among {len(self.vectors)} rows: give a function from ids to "
-                "vectors."
+                f"vectors has {len(self.vectors)} rows, but id {missing[0]} was found: pass one row per id, or a "
+                "callable that maps ids to rows."
             )
         return np.asarray(self.vectors[ids])
-
-
-def _check_length(name: str, n: int, n_queries: int) -> None:
-    if n != n_queries:
-        raise ValueError(f"there are {n_queries} codes to search for but {n} rows of {name}: give one per code.")

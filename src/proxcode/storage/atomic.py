@@ -1,6 +1,7 @@
-"""Atomic file writes: a file is written under a temporary name, synced to disk and renamed.
+"""Atomic file writes: write a temporary file, sync it to disk, rename it.
 
-A reader sees the old file or the new one, never a part of it, whatever interrupts the write.
+A reader sees the old file or the complete new one, whatever interrupts the write. The temporary file lies in the folder
+of the output, starts with a dot and ends in `.partial`; its writer holds a lock on it.
 """
 
 import glob
@@ -11,13 +12,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+FilePath = str | os.PathLike[str]
+
 
 @contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a file to write; once written without error, it takes the place of `path`.
+def atomic_write(path: FilePath) -> Iterator[Path]:
+    """Yield the path of a temporary file; after the block, rename it to `path`, or remove it if the block raised.
 
-    The temporary name is always the same, `.NAME.partial` beside the file: what a killed process left there is written
-    over by the next one. Two processes that write the same file at once are told apart by a lock.
+    The temporary file is always `.NAME.partial`, so that the next write replaces what a killed process left. A second
+    process that writes the same file gets a BlockingIOError.
     """
     path = Path(path)
     partial = path.with_name(f".{path.name}.partial")
@@ -29,15 +32,15 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
             raise
         partial.replace(path)
-    sync_folder(path.parent)
+    _sync_folder(path.parent)
 
 
 @contextmanager
-def resumable_write(path: str | os.PathLike[str], identity: str) -> Iterator[BinaryIO]:
-    """Open a file that is written piece by piece and takes the place of `path` once all is written without error.
+def resumable_write(path: FilePath, identity: str) -> Iterator[BinaryIO]:
+    """Yield a temporary file opened for reading and writing; after the block, rename it to `path`.
 
-    What a run of the same identity left behind when it was killed or interrupted is there to go on from; what others
-    left is removed. An error of another kind removes the file.
+    If an earlier run of the same `identity` was killed or interrupted, the file holds what that run wrote. The files
+    of other identities are removed. An exception other than an interrupt removes the file.
     """
     path = Path(path)
     partial = path.with_name(f".{path.name}.{hashlib.sha256(identity.encode()).hexdigest()[:16]}.partial")
@@ -50,37 +53,46 @@ def resumable_write(path: str | os.PathLike[str], identity: str) -> Iterator[Bin
             with os.fdopen(os.dup(descriptor), "r+b", buffering=0) as file:
                 yield file
             os.fsync(descriptor)
-        except Exception:  # an interrupt is none
+        # KeyboardInterrupt is not an Exception: the file stays for the next run.
+        except Exception:
             partial.unlink(missing_ok=True)
             raise
         partial.replace(path)
-    sync_folder(path.parent)
+    _sync_folder(path.parent)
 
 
 @contextmanager
 def _locked(partial: Path, path: Path) -> Iterator[int]:
+    """Open a temporary file of `path` and lock it; yield its descriptor."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {path.parent} to write {path.name} to: make it first.")
     descriptor = os.open(partial, os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        if os.name == "posix":
-            import fcntl
-
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not partial.exists() or not os.path.samestat(os.fstat(descriptor), partial.stat()):
-                    raise BlockingIOError  # between opening and locking it, another process was done with it
-            except BlockingIOError:
-                raise BlockingIOError(f"{path} is being written by another process: wait for it.") from None
+        if not _lock(descriptor, partial):
+            raise BlockingIOError(f"{path} is being written by another process: wait for it.")
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename last through a loss of power, where the system lets folders be synced."""
+def _lock(descriptor: int, partial: Path) -> bool:
+    """Lock an open file without waiting; return whether it is locked and still has its name."""
+    if os.name != "posix":
+        return True
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    # Another process may have renamed or removed the file between its opening and its locking.
+    return partial.exists() and os.path.samestat(os.fstat(descriptor), partial.stat())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Sync a folder to disk, so that a rename survives a power failure, on systems that support it."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

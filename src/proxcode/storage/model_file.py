@@ -15,7 +15,8 @@ read only where the caller states which types to trust.
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -97,8 +98,15 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
     """
     content, tensors = read_file(path, KIND)
     objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
-    try:
+    with reading(path):
         return _content(content, tensors, ComponentReader(classes, tensors, objects))
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise ValueError, with the name of the file, for content that is not that of a model."""
+    try:
+        yield
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}.") from error
     except (KeyError, IndexError, TypeError, AttributeError) as error:

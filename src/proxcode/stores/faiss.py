@@ -1,74 +1,95 @@
-"""The same codes in FAISS, for those who have it: `pip install 'proxcode[faiss]'`.
+"""Codes in FAISS; requires `pip install 'proxcode[faiss]'`.
 
-All of FAISS's binary indexes but the flat one are approximate: they may miss neighbours, never misjudge a distance.
+All binary indexes of FAISS except the flat index are approximate: they may miss neighbours, but the distances they
+return are exact.
 """
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode.hamming import Codes
-from proxcode.search.index import MAX_BITS, check_ids, check_index_codes
-from proxcode.search.results import Neighborhoods, Neighbors
+from proxcode.hamming import Codes, check_codes
+from proxcode.stores.base import CodeStore
+from proxcode.stores.ids import Ids
+from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.validation import check_whole
+
+# Training samples per cluster below which FAISS warns: upper limit of the default number of lists.
+MIN_CODES_PER_LIST = 39
+
+# Offsets of each query, distances and positions.
+RangeResult = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
 class Engine(ABC):
-    """One of FAISS's binary indexes with its settings."""
+    """A binary index type of FAISS with its parameters."""
 
     @abstractmethod
-    def build(self, faiss: Any, codes: Codes) -> Any:
-        """Return an index of the codes."""
+    def create(self, faiss: Any, codes: Codes) -> Any:
+        """Return an empty FAISS index, trained on `codes` if the index type needs training."""
+
+    def range_search(self, index: Any, queries: Codes, radius: int) -> RangeResult:
+        """Return offsets, distances and positions of the codes at distance at most `radius`."""
+        # The radius of FAISS is exclusive.
+        return index.range_search(queries, radius + 1)
+
+    def remove(self, index: Any, positions: NDArray[np.int64]) -> None:
+        """Remove codes; the codes after them move up."""
+        raise ValueError(f"{type(self).__name__} does not support removal: use Flat() or HammingIndex.")
 
 
 class Flat(Engine):
-    """`IndexBinaryFlat`: all codes, one by one. Exact."""
+    """`IndexBinaryFlat`: exhaustive search, exact."""
 
-    def build(self, faiss: Any, codes: Codes) -> Any:
-        """Return the index."""
-        index = faiss.IndexBinaryFlat(8 * codes.shape[1])
-        index.add(codes)
-        return index
+    def create(self, faiss: Any, codes: Codes) -> Any:
+        """Return an empty index."""
+        return faiss.IndexBinaryFlat(8 * codes.shape[1])
+
+    def remove(self, index: Any, positions: NDArray[np.int64]) -> None:
+        """Remove codes; the codes after them move up."""
+        index.remove_ids(positions)
 
 
 class IVF(Engine):
-    """`IndexBinaryIVF`: codes in lists around centres, of which the nearest are searched.
+    """`IndexBinaryIVF`: inverted lists around cluster centres, of which the nearest are searched.
+
+    The centres are learned from the codes of the first call of `add`.
 
     Parameters
     ----------
     n_lists : int, default=None
-        None is four times the square root of the number of codes, and so that a list has 39 codes or more.
+        Number of lists. None: four times the square root of the number of codes, but at least 39 codes per list.
     n_probe : int, default=16
-        Lists searched.
+        Number of lists searched per query.
     """
 
     def __init__(self, n_lists: int | None = None, n_probe: int = 16) -> None:
         self.n_lists = None if n_lists is None else check_whole("n_lists", n_lists, 1)
         self.n_probe = check_whole("n_probe", n_probe, 1)
 
-    def build(self, faiss: Any, codes: Codes) -> Any:
-        """Return the index, trained on its own codes."""
-        n_lists = self.n_lists or max(1, min(int(4 * len(codes) ** 0.5), len(codes) // 39))
+    def create(self, faiss: Any, codes: Codes) -> Any:
+        """Return an empty index, trained on `codes`."""
+        n_lists = self.n_lists or max(1, min(int(4 * len(codes) ** 0.5), len(codes) // MIN_CODES_PER_LIST))
         if n_lists > len(codes):
-            raise ValueError(f"n_lists={n_lists} is more than the {len(codes)} codes: give fewer.")
+            raise ValueError(f"n_lists={n_lists}: expected at most {len(codes)}, the number of codes.")
         index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(8 * codes.shape[1]), 8 * codes.shape[1], n_lists)
         index.cp.min_points_per_centroid = 1
         index.train(codes)
         index.nprobe = min(self.n_probe, n_lists)
-        index.add(codes)
         return index
 
 
 class HNSW(Engine):
-    """`IndexBinaryHNSW`: a graph of neighbours. It has no search within a radius.
+    """`IndexBinaryHNSW`: a navigable graph of neighbours, without search within a radius.
 
     Parameters
     ----------
     n_links : int, default=32
+        Number of links per node.
     ef_construction, ef_search : int, default=40, 64
-        Codes kept in view while building and while searching.
+        Number of candidates kept during construction and during search.
     """
 
     def __init__(self, n_links: int = 32, ef_construction: int = 40, ef_search: int = 64) -> None:
@@ -76,25 +97,28 @@ class HNSW(Engine):
         self.ef_construction = check_whole("ef_construction", ef_construction, 1)
         self.ef_search = check_whole("ef_search", ef_search, 1)
 
-    def build(self, faiss: Any, codes: Codes) -> Any:
-        """Return the index."""
+    def create(self, faiss: Any, codes: Codes) -> Any:
+        """Return an empty index."""
         index = faiss.IndexBinaryHNSW(8 * codes.shape[1], self.n_links)
         index.hnsw.efConstruction, index.hnsw.efSearch = self.ef_construction, self.ef_search
-        index.add(codes)
         return index
+
+    def range_search(self, index: Any, queries: Codes, radius: int) -> RangeResult:
+        """Raise ValueError: FAISS does not implement it."""
+        raise ValueError("HNSW does not support search within a radius: use Flat(), IVF() or HammingIndex.")
 
 
 class MultiHash(Engine):
-    """`IndexBinaryMultiHash`: tables of chunks of the code, as in multi-index hashing, up to so many flips.
+    """`IndexBinaryMultiHash`: hash tables of chunks of the code, as in multi-index hashing, with a limit on bit flips.
 
     Parameters
     ----------
     n_tables : int, default=None
-        None is as many as the code has chunks.
+        Number of hash tables. None: as many chunks as fit into the code.
     key_bits : int, default=16
-        Bits of a chunk.
+        Number of bits of a chunk, the key of its hash table.
     n_flips : int, default=1
-        Bits flipped in a chunk to look into other buckets.
+        Largest number of bits of a key that are flipped to search further buckets.
     """
 
     def __init__(self, n_tables: int | None = None, key_bits: int = 16, n_flips: int = 1) -> None:
@@ -102,78 +126,112 @@ class MultiHash(Engine):
         self.key_bits = check_whole("key_bits", key_bits, 1, 32)
         self.n_flips = check_whole("n_flips", n_flips, 0)
 
-    def build(self, faiss: Any, codes: Codes) -> Any:
-        """Return the index."""
+    def create(self, faiss: Any, codes: Codes) -> Any:
+        """Return an empty index."""
         n_bits = 8 * codes.shape[1]
         n_tables = self.n_tables or max(1, n_bits // self.key_bits)
         if n_tables * self.key_bits > n_bits:
             raise ValueError(
-                f"n_tables={n_tables} of key_bits={self.key_bits} do not fit codes of {n_bits} bits: give fewer."
+                f"n_tables={n_tables}, key_bits={self.key_bits}: expected a product of at most {n_bits}, the number of "
+                "bits."
             )
         index = faiss.IndexBinaryMultiHash(n_bits, n_tables, self.key_bits)
         index.nflip = self.n_flips
-        index.add(codes)
         return index
 
 
-class FaissIndex:
-    """Codes in an index of FAISS, under the names of `HammingIndex`.
+class FaissIndex(CodeStore):
+    """Codes in a binary index of FAISS, with the methods of `HammingIndex`.
 
     Parameters
     ----------
-    codes : array of uint8, shape (n, ceil(n_bits / 8))
     n_bits : int
+        Code length in bits, from 1 to 1024.
     engine : Engine, default=None
-        `Flat()` (None), `IVF()`, `HNSW()` or `MultiHash()`.
-    ids : array of int64, default=None
-        None is 0, 1, 2, ...
+        `Flat()`, `IVF()`, `HNSW()` or `MultiHash()`. None: `Flat()`.
 
     Attributes
     ----------
     faiss_index : faiss.IndexBinary
-        FAISS's own, of the codes filled up to whole bytes; its ids are row numbers.
+        The index of FAISS, over codes padded to whole bytes; its ids are positions in the order of addition. Created by
+        the first call of `add`, until then an empty flat index.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> index = FaissIndex(n_bits=16)
+    >>> index.add(np.array([[0, 0], [0, 7], [255, 255]], np.uint8), ids=[10, 20, 30])
+    FaissIndex(n_bits=16, engine=Flat), 3 codes
+    >>> index.search(np.array([[0, 1]], np.uint8), k=2)
+    Neighbors(distance=array([[1, 2]], dtype=int32), neighbor=array([[10, 20]]))
     """
 
-    def __init__(
-        self, codes: ArrayLike, n_bits: int, engine: Engine | None = None, ids: ArrayLike | None = None
-    ) -> None:
-        try:
-            import faiss
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError("FaissIndex needs FAISS: pip install 'proxcode[faiss]'.") from error
-        self.n_bits = check_whole("n_bits", n_bits, 1, MAX_BITS)
-        codes = check_index_codes(codes, self.n_bits)
-        if len(codes) == 0:
-            raise ValueError("there are no codes: FaissIndex needs at least one.")
-        self._ids = None if ids is None else check_ids(ids)
-        if self._ids is not None and len(self._ids) != len(codes):
-            raise ValueError(f"there are {len(codes)} codes but {len(self._ids)} ids: give one id per code.")
-        self._engine = engine or Flat()
-        self.faiss_index = self._engine.build(faiss, codes)
+    def __init__(self, n_bits: int, engine: Engine | None = None) -> None:
+        super().__init__(n_bits)
+        self._engine = Flat() if engine is None else engine
+        self._ids = Ids()
+        self.faiss_index = Flat().create(_import_faiss(), np.empty((0, -(-self.n_bits // 8)), np.uint8))
 
     def __len__(self) -> int:
         return int(self.faiss_index.ntotal)
 
+    def add(self, codes: ArrayLike, ids: ArrayLike | None = None) -> Self:
+        """Add codes; parameters as in `CodeStore.add`."""
+        codes = check_codes(codes, self.n_bits)
+        ids_after = self._ids.extended(len(codes), ids)
+        if len(codes) == 0:
+            return self
+        if len(self) == 0:
+            self.faiss_index = self._engine.create(_import_faiss(), codes)
+        self.faiss_index.add(codes)
+        self._ids = ids_after
+        return self
+
+    def remove(self, ids: ArrayLike) -> Self:
+        """Remove codes, with the engine `Flat` only; parameters as in `CodeStore.remove`."""
+        removed = self._ids.find(ids)
+        if len(removed) == 0:
+            return self
+        self._engine.remove(self.faiss_index, removed)
+        self._ids = self._ids.keep(np.delete(np.arange(self._ids.n), removed))
+        return self
+
     def search(self, codes: ArrayLike, k: int = 10) -> Neighbors:
-        """Find k near codes of each query; places for which the engine found none have distance and neighbour -1."""
-        queries, k = check_index_codes(codes, self.n_bits), check_whole("k", k, 1)
-        distance, position = self.faiss_index.search(queries, min(k, len(self)))
-        return Neighbors(np.where(position < 0, -1, distance).astype(np.int32), self._ids_at(position))
+        """Find k near codes of each query; parameters as in `CodeStore.search`.
+
+        Where the engine found fewer than k codes, the remaining distances and neighbours are -1.
+        """
+        queries, k = check_codes(codes, self.n_bits), min(check_whole("k", k, 1), len(self))
+        if k == 0:
+            position = np.empty((len(queries), 0), np.int64)
+            distance = position
+        else:
+            distance, position = self.faiss_index.search(queries, k)
+        is_missing = position < 0
+        return Neighbors(
+            distance=np.where(is_missing, -1, distance).astype(np.int32),
+            neighbor=np.where(is_missing, -1, self._ids.at(position)),
+        )
 
     def within(self, codes: ArrayLike, radius: int) -> Neighborhoods:
-        """Find codes at Hamming distance at most `radius`, that distance included, nearest first."""
-        if isinstance(self._engine, HNSW):
-            raise ValueError("HNSW has no search within a radius: use HammingIndex, or Flat() or IVF().")
-        queries, radius = check_index_codes(codes, self.n_bits), check_whole("radius", radius, 0)
-        # FAISS means strictly below.
-        limits, distance, position = self.faiss_index.range_search(queries, min(radius, 8 * queries.shape[1]) + 1)
-        limits = limits.astype(np.int64)
-        query = np.repeat(np.arange(len(queries)), np.diff(limits))
+        """Find codes at Hamming distance at most `radius`; parameters as in `CodeStore.within`."""
+        queries, radius = check_codes(codes, self.n_bits), check_whole("radius", radius, 0)
+        radius = min(radius, 8 * queries.shape[1])
+        offsets, distance, position = self._engine.range_search(self.faiss_index, queries, radius)
+        offsets = offsets.astype(np.int64)
+        query = np.repeat(np.arange(len(queries)), np.diff(offsets))
         order = np.lexsort((position, distance, query))
-        return Neighborhoods(limits, distance[order].astype(np.int32), self._ids_at(position[order]))
-
-    def _ids_at(self, position: NDArray[np.int64]) -> NDArray[np.int64]:
-        return position if self._ids is None else np.where(position < 0, -1, self._ids[position])
+        return Neighborhoods(
+            offsets=offsets, distance=distance[order].astype(np.int32), neighbor=self._ids.at(position[order])
+        )
 
     def __repr__(self) -> str:
         return f"FaissIndex(n_bits={self.n_bits}, engine={type(self._engine).__name__}), {len(self):,} codes"
+
+
+def _import_faiss() -> Any:
+    try:
+        import faiss
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError("FaissIndex requires FAISS: pip install 'proxcode[faiss]'.") from error
+    return faiss

@@ -1,7 +1,7 @@
-"""Work over the rows of a matrix in blocks: little memory, all cores, the same result for any number of cores.
+"""Blockwise computation over the rows of a matrix: bounded memory, all cores, the same result for any number of cores.
 
-Each block is one task with BLAS held to one thread. Where BLAS splits a product over its own threads, the last digits
-depend on how many there are; a margin near zero would then give another bit.
+Each block is one task, with BLAS limited to one thread. If BLAS distributed a product over its own threads, the last
+digits would depend on their number, and a margin near zero could change its bit.
 """
 
 from collections import deque
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import joblib
 from threadpoolctl import ThreadpoolController
 
+# Rows per block.
 BLOCK = 2048
 
 T = TypeVar("T")
@@ -21,29 +22,34 @@ T = TypeVar("T")
 
 @cache
 def _blas() -> ThreadpoolController:
-    import scipy.linalg  # noqa: F401  scipy brings a BLAS of its own, to be seen by the controller
+    # SciPy bundles its own BLAS; the controller finds only libraries that are loaded.
+    import scipy.linalg  # noqa: F401
 
     return ThreadpoolController().select(user_api="blas")
 
 
 class _OneThread:
-    """Holds BLAS to one thread while anyone asks for it; the setting is the process's, the askers may be many."""
+    """Context manager that limits BLAS to one thread.
+
+    The limit applies to the whole process. It is counted, so that several Python threads may hold it at the same time:
+    the first sets it, the last restores the original number of threads.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._askers = 0
+        self._holders = 0
         self._limit: Any = None
 
     def __enter__(self) -> None:
         with self._lock:
-            self._askers += 1
-            if self._askers == 1:
+            self._holders += 1
+            if self._holders == 1:
                 self._limit = _blas().limit(limits=1)
 
     def __exit__(self, *error: object) -> None:
         with self._lock:
-            self._askers -= 1
-            if self._askers == 0:
+            self._holders -= 1
+            if self._holders == 0:
                 self._limit.restore_original_limits()
 
 
@@ -51,9 +57,19 @@ one_blas_thread = _OneThread()
 
 
 def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> Iterator[tuple[slice, T]]:
-    """Yield (rows, function(rows)) for the slices of `block` rows that make up n, in order.
+    """Yield (rows, function(rows)) for consecutive slices of `block` rows of 0, ..., n - 1, in order.
 
-    A few blocks are under way at a time, so that their results need not all fit in memory.
+    The blocks are computed in parallel, at most one more than there are workers at a time, so that memory holds the
+    results of only a few blocks.
+
+    Parameters
+    ----------
+    function : callable
+        Maps a slice of rows to a result.
+    n : int
+        Number of rows.
+    block : int, default=BLOCK
+        Number of rows per block.
     """
     slices = [slice(start, min(start + block, n)) for start in range(0, n, block)]
     workers = min(joblib.cpu_count(), len(slices))
@@ -62,13 +78,13 @@ def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> It
             yield from ((rows, function(rows)) for rows in slices)
             return
         with ThreadPoolExecutor(workers) as pool:
-            under_way: deque[tuple[slice, Future[T]]] = deque()
+            pending: deque[tuple[slice, Future[T]]] = deque()
             for rows in slices:
-                under_way.append((rows, pool.submit(function, rows)))
-                if len(under_way) > workers:
-                    yield _finished(*under_way.popleft())
-            while under_way:
-                yield _finished(*under_way.popleft())
+                pending.append((rows, pool.submit(function, rows)))
+                if len(pending) > workers:
+                    yield _finished(*pending.popleft())
+            while pending:
+                yield _finished(*pending.popleft())
 
 
 def _finished(rows: slice, future: Future[T]) -> tuple[slice, T]:

@@ -1,5 +1,7 @@
 """Codes of samples from the margins of their bits."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any
 

@@ -1,12 +1,13 @@
-"""What a notebook shows of a fitted model: a card of what was learned, over scikit-learn's diagram of parameters."""
+"""HTML display of a fitted model in notebooks: a summary card above scikit-learn's diagram of the parameters."""
 
 import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+# Size of the loss curve and its margin, in pixels.
 WIDTH, HEIGHT, MARGIN = 220, 56, 4
-# All in the page's own colour and font, so that light and dark pages will do.
+# Styles use the colour and font of the page, for light and dark themes.
 CARD = (
     "font-size:0.9em;line-height:1.5;border:1px solid currentColor;border-radius:6px;padding:0.6em 0.9em;"
     "margin-bottom:0.5em;display:inline-block;max-width:44em;color:inherit"
@@ -17,10 +18,10 @@ VALUE = "text-align:left;padding:0;overflow-wrap:anywhere"
 
 
 class HTMLSummaryMixin:
-    """Shows `summary_html` in notebooks once fitted, and scikit-learn's own diagram before.
+    """Mixin that displays a fitted estimator by `summary_html` and an unfitted one by scikit-learn's diagram.
 
-    To stand before `BaseEstimator`, whose two methods of the protocol it wraps: scikit-learn's setting `display` goes
-    on to decide whether there is any HTML.
+    It must precede `BaseEstimator` among the base classes, because it wraps two of its methods. Scikit-learn's option
+    `display` still decides whether HTML is displayed at all.
     """
 
     def _repr_html_inner(self) -> str:
@@ -34,23 +35,24 @@ class HTMLSummaryMixin:
 
 
 def summary_html(model: Any) -> str:
-    """Return a fitted model as HTML: what was learned, loss by bit, and the diagram of its parameters.
+    """Return an HTML summary of a fitted model: learned quantities, loss per bit and the diagram of its parameters.
 
     Parameters
     ----------
     model : ProximityPreservingCode
-        Fitted.
+        A fitted model.
     """
     losses = [record.loss for record in model.history_]
     terms = {
         "code": f"{model.n_bits_:,} bits, near up to Hamming distance {model.radius_:,}",
-        "learned from": f"{len(model.codes_):,} points x {model.n_features_in_:,} features",
+        "learned from": f"{len(model.codes_):,} samples x {model.n_features_in_:,} features",
         "near means": model.proximity_.describe(),
         "hash function": repr(model.hash_function_),
         "training loss": f"{losses[-1]:.2%} of pairs misplaced",
     }
     seconds = sum(record.seconds for record in model.history_)
-    if not math.isnan(seconds):  # files do not keep them
+    # Model files do not store the times.
+    if not math.isnan(seconds):
         terms["seconds"] = f"{seconds:.2f} for all bits"
     lines = "".join(
         f'<tr style="background:none"><th scope="row" style="{TERM}">{escape(term)}</th>'
@@ -65,13 +67,14 @@ def summary_html(model: Any) -> str:
 
 
 def loss_svg(losses: Sequence[float]) -> str:
-    """Draw loss by bit as a small line, from 0 to the largest."""
+    """Return an SVG line plot of the loss per bit; the vertical axis ranges from 0 to the largest loss."""
     top = max(losses) or 1.0
     step = (WIDTH - 2 * MARGIN) / max(1, len(losses) - 1)
     floor = HEIGHT - MARGIN
     points = [(MARGIN + k * step, floor - loss / top * (HEIGHT - 2 * MARGIN)) for k, loss in enumerate(losses)]
+    # A line needs two points.
     if len(points) == 1:
-        points.append((WIDTH - MARGIN, points[0][1]))  # one bit alone would be no line
+        points.append((WIDTH - MARGIN, points[0][1]))
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     label = f"training loss from {losses[0]:.2%} at bit 1 to {losses[-1]:.2%} at bit {len(losses)}"
     return (

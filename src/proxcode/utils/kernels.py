@@ -1,4 +1,4 @@
-"""Numba kernels that several packages share."""
+"""Numba kernels shared by several packages."""
 
 import numpy as np
 from numba import njit, prange, types
@@ -7,7 +7,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def popcount(typingctx, word):
-    """Count the ones in a uint64, by the processor's own instruction."""
+    """Return the number of ones in a uint64, by one processor instruction."""
 
     def codegen(context, builder, signature, args):
         return builder.ctpop(args[0])
@@ -17,9 +17,18 @@ def popcount(typingctx, word):
 
 @njit(parallel=True, cache=True)
 def add_weighted_distances(signs, weights, codes, out):
-    """out[q, j] += weights[q] over the bits in which codes[j] differs from signs[q]; all are packed but the weights.
+    """Add to out[q, j] the sum of weights[q] over the bits in which codes[j] differs from signs[q].
 
-    The 256 possible sums of each byte are looked up.
+    A lookup table holds the 256 possible sums of each byte.
+
+    Parameters
+    ----------
+    signs : ndarray of uint8, shape (n_queries, n_bytes)
+        Packed bits of the queries.
+    weights : ndarray of float32, shape (n_queries, 8 * n_bytes)
+    codes : ndarray of uint8, shape (n_codes, n_bytes)
+        Packed codes.
+    out : ndarray of float32, shape (n_queries, n_codes)
     """
     n_bytes = codes.shape[1]
     for q in prange(signs.shape[0]):

@@ -1,9 +1,9 @@
 # mypy: ignore-errors
-"""Numba kernels that shrink a sparse graph and undo it.
+"""Numba kernels that reduce a sparse graph and restore its partitions.
 
-Edge e joins two points; its half-edges are 2e and 2e + 1, h ^ 1 being the other half of h. The half-edges that leave a
-point form a doubly linked list, so that removing an edge costs nothing and a removed edge's place is used again: no
-rule makes more edges than it takes away.
+Edge e joins two nodes; its half-edges are 2e and 2e + 1, and h ^ 1 is the other half of h. The half-edges that leave a
+node form a doubly linked list: an edge is removed in constant time, and its memory is used again, because no rule adds
+more edges than it removes.
 """
 
 import numpy as np
@@ -11,31 +11,31 @@ from numba import njit
 
 
 @njit(cache=True)
-def _link(h, point, lists):
+def _link(h, node, lists):
     _, head, following, previous, degree = lists
-    following[h] = head[point]
+    following[h] = head[node]
     previous[h] = -1
-    if head[point] >= 0:
-        previous[head[point]] = h
-    head[point] = h
-    degree[point] += 1
+    if head[node] >= 0:
+        previous[head[node]] = h
+    head[node] = h
+    degree[node] += 1
 
 
 @njit(cache=True)
-def _unlink(h, point, lists):
+def _unlink(h, node, lists):
     _, head, following, previous, degree = lists
     if previous[h] >= 0:
         following[previous[h]] = following[h]
     else:
-        head[point] = following[h]
+        head[node] = following[h]
     if following[h] >= 0:
         previous[following[h]] = previous[h]
-    degree[point] -= 1
+    degree[node] -= 1
 
 
 @njit(cache=True)
 def _remove(e, lists, free, n_free):
-    """Take an edge away; returns the number of free places."""
+    """Remove an edge; returns the number of free edges."""
     target = lists[0]
     _unlink(2 * e, target[2 * e + 1], lists)
     _unlink(2 * e + 1, target[2 * e], lists)
@@ -45,7 +45,7 @@ def _remove(e, lists, free, n_free):
 
 @njit(cache=True)
 def _find(u, v, lists):
-    """Return the edge between u and v, -1 where there is none; the shorter list is read."""
+    """Return the edge between u and v, or -1 if there is none; the shorter list is read."""
     target, head, following, _, degree = lists
     if degree[u] > degree[v]:
         u, v = v, u
@@ -59,7 +59,7 @@ def _find(u, v, lists):
 
 @njit(cache=True)
 def _add(u, v, weight, weights, lists, free, n_free):
-    """Add to the weight between u and v; an edge whose weight becomes 0 goes. Returns the number of free places."""
+    """Add to the weight between u and v, and remove the edge if it becomes 0; returns the number of free edges."""
     if weight == 0.0:
         return n_free
     e = _find(u, v, lists)
@@ -78,7 +78,7 @@ def _add(u, v, weight, weights, lists, free, n_free):
 
 @njit(cache=True)
 def _read_neighbors(v, weights, lists, near, near_weight):
-    """Fill in v's neighbours and their weights; returns the place of the largest |weight| and whether it dominates."""
+    """Write v's neighbours and their weights; returns the position of the largest |weight| and whether it dominates."""
     target, head, following, _, _ = lists
     total, top, k, h = 0.0, 0, 0, head[v]
     while h >= 0:
@@ -93,7 +93,7 @@ def _read_neighbors(v, weights, lists, near, near_weight):
 
 @njit(cache=True)
 def _merge(top, d, near, near_weight, weights, lists, free, n_free):
-    """Rule 1: the edges of a point that was taken go to its dominating neighbour."""
+    """Rule 1: add the edges of a removed node to its dominating neighbour."""
     sign = np.sign(near_weight[top])
     for k in range(d):
         if k != top:
@@ -103,7 +103,7 @@ def _merge(top, d, near, near_weight, weights, lists, free, n_free):
 
 @njit(cache=True)
 def _join(near, near_weight, weights, lists, free, n_free):
-    """Rule 2: weights between the three neighbours of a point that was taken."""
+    """Rule 2: add weights between the three neighbours of a removed node."""
     pairs = star_triangle(near_weight[0], near_weight[1], near_weight[2])
     n_free = _add(near[0], near[1], pairs[0], weights, lists, free, n_free)
     n_free = _add(near[0], near[2], pairs[1], weights, lists, free, n_free)
@@ -123,7 +123,7 @@ def _linked_lists(n, first, second):
 
 @njit(cache=True)
 def star_triangle(a, b, c):
-    """Weights of the pairs (1, 2), (1, 3), (2, 3) with |a b1 + b b2 + c b3| = constant + their sum."""
+    """Return weights of the pairs (1, 2), (1, 3), (2, 3) with |a b1 + b b2 + c b3| = constant + sum_kl w_kl b_k b_l."""
     all_equal, first, second, third = abs(a + b + c), abs(b + c - a), abs(a + c - b), abs(a + b - c)
     return (
         (all_equal + third - first - second) / 4,
@@ -134,16 +134,16 @@ def star_triangle(a, b, c):
 
 @njit(cache=True)
 def reduce_edges(n, first, second, weights, scan_limit):
-    """Take points away while a rule applies; `weights` is changed in place.
+    """Remove nodes while a rule applies; `weights` is changed in place.
 
-    Returns the points taken, in order, up to three neighbours of each and the weights that decide its side (-1 and 0
-    fill up), which edges are left, and the ends of all edges as half-edge targets.
+    Returns the removed nodes in order, up to three neighbours of each and the weights that decide its sign (padded by
+    -1 and 0), a mask of the edges that are left, and the ends of all edges as half-edge targets.
     """
     lists = _linked_lists(n, first, second)
     target, head, _, _, degree = lists
     free, n_free = np.empty(weights.size, np.int64), 0
     queue, n_queued, is_queued = np.arange(n)[::-1].copy(), n, np.ones(n, np.bool_)
-    taken, n_taken = np.empty(n, np.int64), 0
+    removed, n_removed = np.empty(n, np.int64), 0
     neighbors, deciding = np.full((n, 3), -1), np.zeros((n, 3))
     near, near_weight = np.empty(max(scan_limit, 3), np.int64), np.empty(max(scan_limit, 3))
     while n_queued:
@@ -158,14 +158,14 @@ def reduce_edges(n, first, second, weights, scan_limit):
             continue
         while head[v] >= 0:
             n_free = _remove(head[v] >> 1, lists, free, n_free)
-        taken[n_taken] = v
+        removed[n_removed] = v
         if dominated:
-            neighbors[n_taken, 0], deciding[n_taken, 0] = near[top], near_weight[top]
+            neighbors[n_removed, 0], deciding[n_removed, 0] = near[top], near_weight[top]
             n_free = _merge(top, d, near, near_weight, weights, lists, free, n_free)
         elif d == 3:
-            neighbors[n_taken], deciding[n_taken] = near[:3], near_weight[:3]
+            neighbors[n_removed], deciding[n_removed] = near[:3], near_weight[:3]
             n_free = _join(near, near_weight, weights, lists, free, n_free)
-        n_taken += 1
+        n_removed += 1
         for k in range(d):
             if not is_queued[near[k]]:
                 is_queued[near[k]] = True
@@ -173,15 +173,15 @@ def reduce_edges(n, first, second, weights, scan_limit):
                 n_queued += 1
     is_left = np.ones(weights.size, np.bool_)
     is_left[free[:n_free]] = False
-    return taken[:n_taken], neighbors[:n_taken], deciding[:n_taken], is_left, target
+    return removed[:n_removed], neighbors[:n_removed], deciding[:n_removed], is_left, target
 
 
 @njit(cache=True)
-def restore_sides(taken, neighbors, deciding, partition):
-    """Put the taken points, last first, on the side that their neighbours ask for; updates `partition` in place."""
-    for step in range(taken.size - 1, -1, -1):
+def restore_signs(removed, neighbors, deciding, partition):
+    """Give the removed nodes, last first, the best sign given their neighbours; updates `partition` in place."""
+    for step in range(removed.size - 1, -1, -1):
         total = 0.0
         for k in range(3):
             if neighbors[step, k] >= 0:
                 total += deciding[step, k] * partition[neighbors[step, k]]
-        partition[taken[step]] = 1 if total >= 0 else -1
+        partition[removed[step]] = 1 if total >= 0 else -1

@@ -1,8 +1,9 @@
-"""Parts: what several partitions agree on, as the points of a smaller graph.
+"""The graph of parts: sets of nodes on which several partitions agree become the nodes of a smaller graph.
 
-Where good partitions that were found apart agree on both ends of an edge, same side or not, the best one is likely to
-do so too. Points joined by such edges make a part, and only whole parts are still to be flipped: the graph of parts is
-small, and its best partition combines what is good in each of them (Houdayer and Martin call this renormalization).
+If good partitions that were found independently agree on an edge, in that all of them cut it or none does, the best
+partition is likely to agree too. Nodes joined by such edges form a part, and only whole parts are flipped from then on:
+the graph of parts is small, and its best partition combines the best of all partitions (Houdayer and Martin call this
+renormalization).
 """
 
 import numpy as np
@@ -15,10 +16,10 @@ from proxcode.cut.result import Partition
 
 
 def graph_of_parts(graph: SignedGraph, found: list[Partition]) -> tuple[SparseGraph, NDArray[np.int32]]:
-    """Return the graph of parts, and the part of each point.
+    """Return the graph of parts, and the number of the part of each node.
 
-    Its weights are such that all parts together stand for found[0]: a partition c of the parts is the partition
-    found[0] * c[part] of the points, and its value is less by what lies within parts.
+    A partition c of the parts represents the partition found[0] * c[part] of the nodes. Its value is smaller by the
+    weights within parts, which are the same for all c.
     """
     first, second, weight = graph.edges()
     agrees = np.ones(len(weight), bool)

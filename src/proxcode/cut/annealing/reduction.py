@@ -1,15 +1,16 @@
-"""Exact reduction of sparse graphs: fewer points, the same best partitions.
+"""Exact reduction of sparse graphs: fewer nodes, the same optimal value up to a constant.
 
-While one of these rules applies to a point v,
+These rules are applied to any node v as long as possible:
 
-1. dominating edge: where |w_vu| is at least the sum of v's other |w_vk|, some best partition has b_v = sign(w_vu) b_u;
-   v is merged into u, its other edges with it. Points with one or two edges always have such an edge;
-2. star-triangle: where v has three edges, its best side makes |a b1 + b b2 + c b3|, which for all sides of its three
-   neighbours is a constant plus three weights between them; v is replaced by these;
-3. a point without edges is put aside.
+1. dominating edge: if |w_vu| is at least the sum of v's other |w_vk|, some optimal partition has b_v = sign(w_vu) b_u;
+   v is merged into u together with its other edges. Nodes with one or two edges always have such an edge;
+2. star-triangle: if v has three edges, its best sign contributes |a b1 + b b2 + c b3|, which for all signs of its three
+   neighbours equals a constant plus three weights between them; v is replaced by these weights;
+3. a node without edges is removed.
 
-Undone in reverse order, every point takes the side its neighbours ask for. The best value of the smaller graph plus a
-constant is that of the whole one, and a partition that no flip improves stays so.
+The rules are undone in reverse order, and every node takes the best sign given its neighbours. A restored partition is
+therefore at least as good as any other partition that agrees with it on the nodes left. Its value is that of the
+reduced graph plus a constant, and a partition that no flip improves keeps that property.
 """
 
 from dataclasses import dataclass
@@ -17,34 +18,32 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.cut.annealing._reduction_kernels import reduce_edges, restore_sides
+from proxcode.cut.annealing._reduction_kernels import reduce_edges, restore_signs
+from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.graph import SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.result import Partition
-
-DENSE_REDUCIBLE = 2000  # points up to which dense graphs are tried for dominating edges: it takes a list of all edges
-SCAN_LIMIT = 512  # rule 1 is tried on points with up to so many edges: a hub would be read again for each neighbour
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """A graph made smaller, and the way back.
+    """A reduced graph, and the steps to restore a partition of the whole graph.
 
     Attributes
     ----------
     graph : SparseGraph or None
-        What is left; None where nothing is.
-    points : ndarray of int
-        Its points in the whole graph.
+        The reduced graph; None if no node is left.
+    nodes : ndarray of int
+        Nodes of the whole graph that are left, in the order of the reduced graph.
     n_nodes : int
-        Points of the whole graph.
-    taken, neighbors, deciding : ndarrays
-        The points taken away in order, up to three neighbours of each, and the weights that decide its side.
+        Number of nodes of the whole graph.
+    removed, neighbors, deciding : ndarrays
+        The removed nodes in order, up to three neighbours of each, and the weights that decide its sign.
     """
 
     graph: SparseGraph | None
-    points: NDArray[np.int64]
+    nodes: NDArray[np.int64]
     n_nodes: int
-    taken: NDArray[np.int64]
+    removed: NDArray[np.int64]
     neighbors: NDArray[np.int64]
     deciding: NDArray[np.float64]
 
@@ -53,24 +52,28 @@ class Reduction:
         """Reduce a graph."""
         first, second, weight = graph.edges()
         weight = weight.copy()
-        taken, neighbors, deciding, is_left, target = reduce_edges(graph.n_nodes, first, second, weight, SCAN_LIMIT)
+        removed, neighbors, deciding, is_left, target = reduce_edges(
+            graph.n_nodes, first, second, weight, TUNING.scan_limit
+        )
         is_kept = np.ones(graph.n_nodes, bool)
-        is_kept[taken] = False
-        points = np.flatnonzero(is_kept)
+        is_kept[removed] = False
+        nodes = np.flatnonzero(is_kept)
         number = np.cumsum(is_kept) - 1
         ends = number[target.reshape(-1, 2)[is_left]]
-        left = sparse_graph(len(points), ends[:, 0], ends[:, 1], weight[is_left]) if len(points) else None
-        return cls(left, points, graph.n_nodes, taken, neighbors, deciding)
+        left = sparse_graph(len(nodes), ends[:, 0], ends[:, 1], weight[is_left]) if len(nodes) else None
+        return cls(
+            graph=left, nodes=nodes, n_nodes=graph.n_nodes, removed=removed, neighbors=neighbors, deciding=deciding
+        )
 
     def restore(self, partition: Partition) -> Partition:
-        """Return the partition of the whole graph that belongs to one of what is left."""
+        """Return the best partition of the whole graph that agrees with a partition of the reduced graph."""
         whole = np.ones(self.n_nodes, np.int8)
-        whole[self.points] = partition
-        restore_sides(self.taken, self.neighbors, self.deciding, whole)
+        whole[self.nodes] = partition
+        restore_signs(self.removed, self.neighbors, self.deciding, whole)
         return whole
 
     def constant(self, graph: SignedGraph) -> float:
-        """Return what b'Wb of the whole graph is above that of what is left, for restored partitions."""
-        partition = np.ones(len(self.points), np.int8)
+        """Return the difference of b'Wb between the whole and the reduced graph, for restored partitions."""
+        partition = np.ones(len(self.nodes), np.int8)
         left = self.graph.value(partition) if self.graph is not None else 0.0
         return graph.value(self.restore(partition)) - left

@@ -1,9 +1,9 @@
-# ruff: noqa: D102 (documented in the base class)
-"""Walks: partitions that an annealing search moves through a graph.
+# ruff: noqa: D102 (methods are documented in the base class)
+"""Walks: the current partition of an annealing search, and the gain of each flip.
 
-A walk keeps its partition and what tells the worth of each flip, b_i s_i, up to date. `SparseWalk` and `DenseWalk` hand
-explicit weights to the kernels; `GraphWalk` works through the interface of `SignedGraph` alone, so that graphs whose
-weights are never stored can be annealed too.
+A walk keeps its partition b and the stabilities b_i s_i, which give the change of b'Wb by each flip, up to date.
+`SparseWalk` and `DenseWalk` pass explicit weights to the kernels; `GraphWalk` uses the interface of `SignedGraph` only,
+so that graphs whose weights are never stored can be annealed too.
 """
 
 from abc import ABC, abstractmethod
@@ -22,32 +22,34 @@ from proxcode.cut._kernels import (
     keep_components,
     sparse_stability,
 )
+from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
 from proxcode.cut.result import Partition
 from proxcode.cut.updates import RELATIVE_TOLERANCE
 
-TABLE_SIZE = 1 << 16
-DENSE_SHARE = 0.25  # of all pairs; with more edges rows are read faster as arrays
-EXACT = 1 << 22  # sums of eighths up to this number are exact in float32
 Offsets = NDArray[np.int64]
+# Sums of multiples of 1/8 are exact in float32 if they stay below this number of eighths.
+EXACT_EIGHTHS = 1 << 22
 
 
 class Walk(ABC):
-    """A partition on the move.
+    """The current partition of a search, with the gain of each flip.
 
     Parameters
     ----------
     graph : SignedGraph
     rng : Generator
-        Draws the table of exponentials e = -log u that all sweeps share, each from an offset of its own.
+        Draws the lookup table of exponential random numbers e = -log u that all sweeps share, each from an offset of
+        its own.
     """
 
     def __init__(self, graph: SignedGraph, rng: np.random.Generator) -> None:
         self.n_nodes = graph.n_nodes
-        self.table: Vector = rng.exponential(size=TABLE_SIZE)
+        self.table: Vector = rng.exponential(size=TUNING.table_size)
         degrees = graph.absolute_degrees()
         self.tolerance: Vector = RELATIVE_TOLERANCE * degrees
-        self.ceiling = float(degrees.sum())  # b'Wb where no edge is frustrated
+        # The value b'Wb of a partition without frustrated edges.
+        self.ceiling = float(degrees.sum())
         self.flips = 0
 
     @property
@@ -62,30 +64,30 @@ class Walk(ABC):
 
     @abstractmethod
     def place(self, partition: Partition) -> None:
-        """Go on from this partition."""
+        """Make this partition the current one."""
 
     @abstractmethod
     def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
-        """One Metropolis sweep for each temperature: point i flips where b_i s_i < T e_i."""
+        """Make one Metropolis sweep for each temperature T: node i is flipped if b_i s_i < T e_i."""
 
     @abstractmethod
     def descend(self) -> None:
-        """Flip points until no flip improves."""
+        """Flip nodes until no flip improves."""
 
     @abstractmethod
     def row_norms(self, rng: np.random.Generator) -> Vector:
-        """Return the root of sum_j w_ij^2, each point's local field at a random partition."""
+        """Return sqrt(sum_j w_ij^2), the root mean square local field of each node over random partitions."""
 
     @abstractmethod
     def product(self, x: Vector) -> Vector:
-        """Return Wx, no more exact than the walk itself."""
+        """Return Wx in the precision of the walk."""
 
     @abstractmethod
     def sweep_work(self) -> float:
-        """Return about how many weights a sweep may read."""
+        """Return the approximate number of weights that a sweep reads."""
 
     def better(self, first: Partition, second: Partition) -> Partition:
-        """Return the partition that is worth more, the first of equals."""
+        """Return the partition with the larger value, the first one if they are equal."""
         values = []
         for partition in (first, second):
             self.place(partition)
@@ -93,12 +95,12 @@ class Walk(ABC):
         return first if values[0] >= values[1] else second
 
     def combine(self, best: Partition, other: Partition) -> Partition:
-        """Return the better one, or a partition made of both that is better still."""
+        """Return the better one, or a partition composed of both that is at least as good."""
         return self.better(best, other)
 
 
 class SparseWalk(Walk):
-    """On weights stored by rows."""
+    """A walk on weights that are stored by rows."""
 
     def __init__(self, graph: SparseGraph, rng: np.random.Generator) -> None:
         super().__init__(graph, rng)
@@ -106,28 +108,28 @@ class SparseWalk(Walk):
         kind = np.float32 if _exact_in_float32(W.data, self.tolerance) else np.float64
         self._graph = graph
         self._rows = W.indptr.astype(np.int32), W.indices.astype(np.int32), W.data.astype(kind)
-        self._side: NDArray[Any] = np.ones(self.n_nodes, kind)
+        self._signs: NDArray[Any] = np.ones(self.n_nodes, kind)
         self._stability: NDArray[Any] = np.empty(self.n_nodes, kind)
         self.table = self.table.astype(kind)
 
     @property
     def partition(self) -> Partition:
-        return self._side.astype(np.int8)
+        return self._signs.astype(np.int8)
 
     @property
     def value(self) -> float:
         return float(self._stability.sum(dtype=np.float64))
 
     def place(self, partition: Partition) -> None:
-        self._side[:] = partition
-        sparse_stability(*self._rows, self._side, self._stability)
+        self._signs[:] = partition
+        sparse_stability(*self._rows, self._signs, self._stability)
 
     def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
-        scaled = temperatures.astype(self._side.dtype)
-        self.flips += anneal_sparse(*self._rows, self._side, self._stability, self.table, offsets, scaled)
+        scaled = temperatures.astype(self._signs.dtype)
+        self.flips += anneal_sparse(*self._rows, self._signs, self._stability, self.table, offsets, scaled)
 
     def descend(self) -> None:
-        self.flips += descend_sparse(*self._rows, self._side, self._stability, self.tolerance)
+        self.flips += descend_sparse(*self._rows, self._signs, self._stability, self.tolerance)
 
     def row_norms(self, rng: np.random.Generator) -> Vector:
         unit = _unit(self._graph.weights.data)
@@ -141,41 +143,41 @@ class SparseWalk(Walk):
         return float(self.n_nodes + len(self._rows[2]))
 
     def combine(self, best: Partition, other: Partition) -> Partition:
-        """Take over each connected component of the difference that helps, counted from the nearer of other, -other."""
-        mixed = best.astype(self._side.dtype)
+        """Adopt each connected component of the difference to other, or to -other if nearer, that does not hurt."""
+        mixed = best.astype(self._signs.dtype)
         nearer = other if 2 * np.count_nonzero(best != other) <= self.n_nodes else -other
-        keep_components(*self._rows, mixed, nearer.astype(self._side.dtype))
+        keep_components(*self._rows, mixed, nearer.astype(self._signs.dtype))
         self.place(mixed.astype(np.int8))
         self.descend()
         return self.partition
 
 
 class DenseWalk(Walk):
-    """On a square array, which is not copied; its diagonal is ignored."""
+    """A walk on a square array, which is not copied and whose diagonal is ignored."""
 
     def __init__(self, graph: DenseGraph, rng: np.random.Generator) -> None:
         super().__init__(graph, rng)
         self._weights, self._diagonal = graph.weights, graph.diagonal
-        self._side: Vector = np.ones(self.n_nodes)
+        self._signs: Vector = np.ones(self.n_nodes)
         self._stability: Vector = np.empty(self.n_nodes)
 
     @property
     def partition(self) -> Partition:
-        return self._side.astype(np.int8)
+        return self._signs.astype(np.int8)
 
     @property
     def value(self) -> float:
         return float(self._stability.sum())
 
     def place(self, partition: Partition) -> None:
-        self._side[:] = partition
-        dense_stability(self._weights, self._side, self._stability)
+        self._signs[:] = partition
+        dense_stability(self._weights, self._signs, self._stability)
 
     def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
-        self.flips += anneal_dense(self._weights, self._side, self._stability, self.table, offsets, temperatures)
+        self.flips += anneal_dense(self._weights, self._signs, self._stability, self.table, offsets, temperatures)
 
     def descend(self) -> None:
-        self.flips += descend_dense(self._weights, self._side, self._stability, self.tolerance)
+        self.flips += descend_dense(self._weights, self._signs, self._stability, self.tolerance)
 
     def row_norms(self, rng: np.random.Generator) -> Vector:
         unit = max(_unit(self._weights[rows]) for rows in row_blocks(self.n_nodes))
@@ -191,37 +193,37 @@ class DenseWalk(Walk):
 
 
 class GraphWalk(Walk):
-    """Through the interface of `SignedGraph`, for weights that are not stored."""
+    """A walk through the interface of `SignedGraph`, for weights that are not stored."""
 
     def __init__(self, graph: SignedGraph, rng: np.random.Generator) -> None:
         super().__init__(graph, rng)
         self._graph = graph
-        self._points = np.arange(self.n_nodes)
+        self._nodes = np.arange(self.n_nodes)
         self.place(np.ones(self.n_nodes, np.int8))
 
     @property
     def partition(self) -> Partition:
-        return self._side.copy()
+        return self._signs.copy()
 
     @property
     def value(self) -> float:
-        return float(self._side @ self._graph.local_fields(self._side, self._field))
+        return float(self._signs @ self._graph.local_fields(self._signs, self._field))
 
     def place(self, partition: Partition) -> None:
-        self._side: Partition = partition.copy()
-        self._field: Vector = self._graph.field(self._side)
+        self._signs: Partition = partition.copy()
+        self._field: Vector = self._graph.field(self._signs)
 
     def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
         for temperature, offset in zip(temperatures, offsets, strict=True):
-            drawn = self.table[(offset + self._points) % TABLE_SIZE]
-            self.flips += self._graph.sweep(self._side, self._field, -temperature * drawn)
+            drawn = self.table[(offset + self._nodes) % TUNING.table_size]
+            self.flips += self._graph.sweep(self._signs, self._field, -temperature * drawn)
 
     def descend(self) -> None:
-        while flips := self._graph.sweep(self._side, self._field, self.tolerance):
+        while flips := self._graph.sweep(self._signs, self._field, self.tolerance):
             self.flips += flips
 
     def row_norms(self, rng: np.random.Generator) -> Vector:
-        """Return them by four random partitions: the mean square of s_i is sum_j w_ij^2."""
+        """Estimate the norms from four random partitions: the mean square of s_i is sum_j w_ij^2."""
         fields = [self._graph.matvec(rng.choice([-1.0, 1.0], self.n_nodes)) for _ in range(4)]
         unit = _unit(np.array(fields))
         return unit * np.sqrt(np.mean(np.square(np.array(fields) / unit), axis=0))
@@ -234,8 +236,8 @@ class GraphWalk(Walk):
 
 
 def is_dense(graph: ExplicitGraph) -> bool:
-    """Whether more than DENSE_SHARE of all pairs have an edge."""
-    return 2 * graph.count_edges() > DENSE_SHARE * graph.n_nodes**2
+    """Whether more than a quarter of all pairs of nodes have an edge."""
+    return 2 * graph.count_edges() > TUNING.dense_share * graph.n_nodes**2
 
 
 def walk_on(graph: SignedGraph, rng: np.random.Generator) -> Walk:
@@ -248,11 +250,11 @@ def walk_on(graph: SignedGraph, rng: np.random.Generator) -> Walk:
 
 
 def _unit(values: NDArray[Any]) -> float:
-    """Return the largest |value|, by which squares neither overflow nor vanish; 1 where there is none."""
+    """Return the largest |value|, or 1 if all are 0: squares of values divided by it neither overflow nor vanish."""
     return float(max(values.max(initial=0.0), -values.min(initial=0.0))) or 1.0
 
 
 def _exact_in_float32(weights: Vector, tolerance: Vector) -> bool:
     eighths = 8.0 * weights
     largest = 8.0 * float(tolerance.max(initial=0.0)) / RELATIVE_TOLERANCE
-    return largest < EXACT and bool((eighths == np.rint(eighths)).all())
+    return largest < EXACT_EIGHTHS and bool((eighths == np.rint(eighths)).all())

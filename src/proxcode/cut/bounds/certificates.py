@@ -1,18 +1,30 @@
-"""How good a cut is: the bound that suits its graph."""
+"""Certificates: upper bounds of b'Wb that prove how good a cut is.
+
+1. sum_ij |w_ij|, which is attained if no edge is frustrated; every search gives this bound.
+2. Enumeration: `Annealing` tries all partitions if the reduced graph has at most 20 nodes.
+3. `SemidefiniteBound`: the dual of the semidefinite relaxation.
+4. `CycleBound`: a linear program over the cycles that cannot be free of frustration, for sparse graphs.
+"""
+
+from __future__ import annotations
 
 import numpy as np
 
-from proxcode.cut.annealing.limits import as_generator, check_seconds
+from proxcode.cut.bounds.base import UpperBound
 from proxcode.cut.bounds.cycles import CycleBound
-from proxcode.cut.bounds.semidefinite import SemidefiniteBound, UpperBound, checked_bound
+from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import ExplicitGraph
 from proxcode.cut.result import Cut, Partition
+from proxcode.cut.validation import RandomState, as_generator, check_time_limit
+from proxcode.cut.values import checked_bound
 
-FEW_EDGES = 10  # a point, 20 neighbours on average: cycles are short, and the linear program small
+# Largest number of edges per node for the cycle bound (20 neighbours on average): cycles are short, and the linear
+# program is small.
+FEW_EDGES = 10
 
 
 class SuitableBound(UpperBound):
-    """`CycleBound()` where points have 20 edges or less on average, else `SemidefiniteBound()`."""
+    """`CycleBound()` if nodes have at most 20 edges on average, otherwise `SemidefiniteBound()`."""
 
     def bound(
         self, graph: ExplicitGraph, partition: Partition, rng: np.random.Generator, time_limit: float | None = None
@@ -24,20 +36,25 @@ class SuitableBound(UpperBound):
 
 
 def certify(
-    cut: Cut, bound: UpperBound | None = None, random_state: object = None, time_limit: float | None = None
+    cut: Cut, bound: UpperBound | None = None, random_state: RandomState = None, time_limit: float | None = None
 ) -> Cut:
-    """Return a cut with an upper bound, and with it `gap` and `proved`.
+    """Return a cut with an upper bound, from which its `gap` and `proved` follow.
 
     Parameters
     ----------
     cut : Cut
-        Of `signed_cut` on explicit weights.
+        Result of `signed_cut` on explicit weights.
     bound : UpperBound, default=None
-        None is `SuitableBound()`.
-    random_state : int, Generator, RandomState or None
+        None: `SuitableBound()`.
+    random_state : int, Generator, RandomState or None, default=None
     time_limit : float, default=None
-        Seconds, about: the bound looks at the time between its steps, and returns what it has. None leaves it to the
-        bound's own settings.
+        Approximate number of seconds: the clock is checked between steps, and the best bound so far is returned. None:
+        the limit of the bound itself.
+
+    Returns
+    -------
+    Cut
+        The same partition with the better one of the two upper bounds.
 
     Examples
     --------
@@ -48,12 +65,10 @@ def certify(
     >>> certify(cut).proved, cut.value
     (True, 2.0)
     """
-    check_seconds(time_limit)
+    check_time_limit(time_limit)
     graph = cut.graph
     if not isinstance(graph, ExplicitGraph):
-        raise ValueError(
-            "only cuts of explicit weights can be certified: use signed_cut on a matrix or a list of edges."
-        )
+        raise ValueError("this cut has no explicit weights: use signed_cut on a matrix or a list of edges")
     if cut.proved:
         return cut
     found = (bound or SuitableBound()).bound(graph, cut.partition, as_generator(random_state), time_limit)

@@ -1,19 +1,20 @@
-"""The cycle bound: how much frustration the cycles of a sparse graph force.
+"""The cycle bound: the frustration that the cycles of a sparse graph enforce.
 
-Call a cycle negative where the product of its signs is. Every partition leaves one edge or more of it frustrated, so
-that the least frustrated weight is at least the value of
+A cycle is negative if the product of its signs is. Every partition leaves at least one of its edges frustrated, so that
+the smallest frustrated weight is at least the value of the linear program
 
     minimise sum_e |w_e| x_e  subject to  sum_{e in C} x_e >= 1 for every negative cycle C,  0 <= x <= 1.
 
-1. reduce the graph; switch points by a good partition, so that only its frustrated edges are negative;
-2. solve the program for the cycles known so far (HiGHS);
-3. look for negative cycles shorter than 1 in the lengths x: in two copies of the graph, joined crosswise by the
-   negative edges, a shortest path between the copies of a point closes one. Each holds a negative edge, so that paths
-   from the ends of these suffice;
-4. add them and go back to 2, until there is none, the bound meets the partition, or the time is over.
+1. Reduce the graph, and switch nodes by a good partition, so that only its frustrated edges are negative.
+2. Solve the program for the cycles known so far (HiGHS).
+3. Find negative cycles that are shorter than 1 in the lengths x: in two copies of the graph, joined crosswise by the
+   negative edges, a shortest path between the two copies of a node closes such a cycle. Each one contains a negative
+   edge, so that paths from the ends of these edges suffice.
+4. Add the cycles and return to step 2, until there is none, the bound equals the value of the partition, or the time is
+   over.
 
-Any dual solution z >= 0 proves sum z + sum_e min(0, |w_e| - sum_{C with e} z_C) by itself: the solver's tolerances do
-not matter.
+Any dual solution z >= 0 proves the bound sum z + sum_e min(0, |w_e| - sum_{C with e} z_C), whatever the tolerances of
+the solver are.
 """
 
 import time
@@ -24,29 +25,34 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse.csgraph import dijkstra
 
-from proxcode.cut.annealing.limits import check_whole
 from proxcode.cut.annealing.reduction import Reduction
-from proxcode.cut.bounds.semidefinite import UpperBound, attainable
-from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, Vector
+from proxcode.cut.bounds.base import UpperBound
+from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, SparseGraph, Vector
 from proxcode.cut.result import Partition
+from proxcode.cut.values import attainable
+from proxcode.utils.validation import check_whole
 
-SHORTEST = 1e-7  # added to every length, so that of equal cycles the one with fewer edges is found
-SOURCES_TOGETHER, DISTANCES = 64, 1 << 21  # paths from so many points at once, fewer where they reach more
+# Added to every length, so that of equally long cycles the one with fewer edges is found.
+SHORTEST = 1e-7
+# Amount by which a cycle must be shorter than 1 to be added.
+VIOLATION = 1e-6
+# Largest number of sources, and of distances, in one call of Dijkstra's algorithm.
+SOURCES_TOGETHER, DISTANCES = 64, 1 << 21
 Index = NDArray[np.int64]
 
 
 class CycleBound(UpperBound):
-    """A linear program over negative cycles, found as they are violated, on the reduced graph.
+    """A linear program over the negative cycles of the reduced graph, which are added as they are violated.
 
-    Proved whenever it ends: each round's bound is that of a dual solution; 2^-45 of the sum of all |w_ij| is added for
-    rounding errors. Meant for graphs with some ten thousands of edges after the reduction.
+    The bound is proved whenever it ends, because each round gives the bound of a dual solution; 2^-45 of the sum of all
+    |w_ij| is added for rounding errors. Suitable for graphs with some ten thousands of edges after the reduction.
 
     Parameters
     ----------
     max_rounds : int, default=100
-        Linear programs solved at most.
+        Largest number of linear programs that are solved.
     time_limit : float, default=60.0
-        Seconds after which the best bound so far is returned; the linear program gets what is left of them.
+        Seconds after which the best bound so far is returned.
     """
 
     def __init__(self, max_rounds: int = 100, time_limit: float = 60.0) -> None:
@@ -56,15 +62,15 @@ class CycleBound(UpperBound):
     def bound(
         self, graph: ExplicitGraph, partition: Partition, rng: np.random.Generator, time_limit: float | None = None
     ) -> float:
-        """Return the bound; the time is looked at between paths from some dozens of points."""
-        check_whole("max_rounds", self.max_rounds)
+        """Return the bound; the clock is checked between shortest paths from some dozens of nodes."""
+        check_whole("max_rounds", self.max_rounds, 1)
         seconds = self.time_limit if time_limit is None else min(time_limit, self.time_limit)
         deadline = time.perf_counter() + seconds
         reduction = Reduction.of(graph)
         constant = reduction.constant(graph)
         if reduction.graph is None:
             return constant
-        program = _CycleProgram(reduction, partition)
+        program = _CycleProgram(reduction.graph, partition[reduction.nodes])
         value, total = graph.value(partition), 2.0 * program.cost.sum() + constant
         margin = 0.5 * SUM_ROUNDING * float(graph.absolute_degrees().sum())
         bound = total + margin
@@ -80,21 +86,21 @@ class CycleBound(UpperBound):
 class _CycleProgram:
     """The linear program over the cycles known so far."""
 
-    def __init__(self, reduction: Reduction, partition: Partition) -> None:
-        first, second, weight = reduction.graph.edges()  # type: ignore[union-attr]
-        chosen = partition[reduction.points]
+    def __init__(self, graph: SparseGraph, partition: Partition) -> None:
+        first, second, weight = graph.edges()
         self.cost: Vector = np.abs(weight)
-        self.unit = float(self.cost.max(initial=0.0)) or 1.0  # the solver's tolerances are absolute
+        # Costs are divided by the largest one, because the solver's tolerances are absolute.
+        self.unit = float(self.cost.max(initial=0.0)) or 1.0
         self.first, self.second = first, second
-        self.negative = np.flatnonzero(weight * chosen[first] * chosen[second] < 0)
-        self.n_nodes = len(reduction.points)
+        self.negative = np.flatnonzero(weight * partition[first] * partition[second] < 0)
+        self.n_nodes = graph.n_nodes
         self._build_copies()
         self.length = np.zeros(len(weight))
         self.cycles: list[Index] = []
         self._known: set[bytes] = set()
 
     def _build_copies(self) -> None:
-        """Store the two copies with the number of its edge, from 1 on, at each entry."""
+        """Store the two copies of the graph as a matrix whose entries are the numbers of the edges, from 1 on."""
         n, number = self.n_nodes, np.arange(1, len(self.cost) + 1)
         crossing = np.zeros(len(number), np.int64)
         crossing[self.negative] = n
@@ -107,9 +113,9 @@ class _CycleProgram:
         )
 
     def add_violated(self, deadline: float) -> int:
-        """Find negative cycles shorter than 1, one or more for each negative edge; return how many are new.
+        """Add negative cycles shorter than 1, one or more for each negative edge, until the deadline.
 
-        Ends early after the deadline.
+        Returns the number of new cycles.
         """
         self.copies.data = self.length[self.edge_of.data - 1] + SHORTEST
         before = len(self.cycles)
@@ -126,14 +132,14 @@ class _CycleProgram:
             for row, source in enumerate(chunk):
                 for edge in by_source[source]:
                     target = int(self.second[edge])
-                    if distance[row, target] + self.length[edge] < 1.0 - 1e-6:
+                    if distance[row, target] + self.length[edge] < 1.0 - VIOLATION:
                         self._add(previous[row], target, edge)
-                if distance[row, source + self.n_nodes] < 1.0 - 1e-6:
+                if distance[row, source + self.n_nodes] < 1.0 - VIOLATION:
                     self._add(previous[row], source + self.n_nodes, None)
         return len(self.cycles) - before
 
     def _add(self, previous: NDArray[np.int32], node: int, closing: int | None) -> None:
-        """Walk back from a node to the source; edges met twice cancel."""
+        """Add the cycle of the path from the source to a node; edges that occur twice cancel."""
         edges = set() if closing is None else {closing}
         while previous[node] >= 0:
             edges ^= {self._edge(int(previous[node]), node)}
@@ -148,7 +154,7 @@ class _CycleProgram:
         return int(self.edge_of.data[lower + np.searchsorted(self.edge_of.indices[lower:upper], v)]) - 1
 
     def solve(self, seconds: float) -> float:
-        """Solve for the cycles known so far; returns a proved lower bound of the frustrated weight, 0 when too late."""
+        """Return a proved lower bound of the frustrated weight from the cycles known so far; 0 if time is too short."""
         counts = [len(cycle) for cycle in self.cycles]
         indptr = np.concatenate([[0], np.cumsum(counts)])
         covers = sp.csr_array(

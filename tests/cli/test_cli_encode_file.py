@@ -1,4 +1,4 @@
-"""Codes of whole files: little memory, and a run that was cut off goes on where it was."""
+"""Codes of whole files: little memory, and an interrupted run resumes."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from proxcode import LinearHash, ProximityPreservingCode
-from proxcode.cli.encoding import BLOCK, Encoded, encode_file
+from proxcode.cli.encode import BLOCK, Encoded, encode_file
 from proxcode.files import open_vectors
 
 PEAK = """
@@ -38,7 +38,7 @@ def many(tmp_path_factory):
 
 
 def interrupting(after):
-    """Progress that interrupts once so many rows are done."""
+    """Return a progress function that raises KeyboardInterrupt after this many rows."""
     done = []
 
     def progress(n_rows):
@@ -51,7 +51,7 @@ def interrupting(after):
 
 @pytest.mark.parametrize("n_bits", [1, 8, 13])
 @pytest.mark.parametrize("suffix", ["npy", "csv"])
-def test_a_run_that_was_interrupted_goes_on_after_its_last_whole_block(suffix, n_bits, model, many, tmp_path):
+def test_an_interrupted_run_resumes_after_its_last_complete_block(suffix, n_bits, model, many, tmp_path):
     folder, X = many
     vectors, output = open_vectors(folder / f"X.{suffix}"), tmp_path / "codes.npy"
     with pytest.raises(KeyboardInterrupt):
@@ -67,7 +67,7 @@ def test_a_run_that_was_interrupted_goes_on_after_its_last_whole_block(suffix, n
     assert list(tmp_path.iterdir()) == [output]
 
 
-def test_what_a_run_of_another_identity_left_is_not_taken(model, many, tmp_path):
+def test_a_run_of_another_identity_is_not_resumed(model, many, tmp_path):
     vectors, output = open_vectors(many[0] / "X.npy"), tmp_path / "codes.npy"
     with pytest.raises(KeyboardInterrupt):
         encode_file(model, vectors, output, identity="other", progress=interrupting(BLOCK))
@@ -76,7 +76,7 @@ def test_what_a_run_of_another_identity_left_is_not_taken(model, many, tmp_path)
     assert list(tmp_path.iterdir()) == [output]
 
 
-def test_an_interrupt_between_the_last_block_and_the_end_costs_nothing(model, many, tmp_path):
+def test_an_interrupt_after_the_last_block_loses_no_block(model, many, tmp_path):
     vectors, output = open_vectors(many[0] / "X.npy"), tmp_path / "codes.npy"
     with pytest.raises(KeyboardInterrupt):
         encode_file(model, vectors, output, identity="a", progress=interrupting(len(many[1])))
@@ -85,8 +85,8 @@ def test_an_interrupt_between_the_last_block_and_the_end_costs_nothing(model, ma
 
 
 @pytest.mark.parametrize("n_bits", [0, 14])
-def test_a_length_that_the_model_has_not_is_refused(n_bits, model, many, tmp_path):
-    with pytest.raises(ValueError, match=rf"n_bits={n_bits}: give 1 to 13, the bits of the model\."):
+def test_a_code_length_that_the_model_does_not_have_is_refused(n_bits, model, many, tmp_path):
+    with pytest.raises(ValueError, match=rf"--bits {n_bits}: expected 1 to 13, the code length of the model\."):
         encode_file(model, open_vectors(many[0] / "X.npy"), tmp_path / "codes.npy", identity="a", n_bits=n_bits)
     assert list(tmp_path.iterdir()) == []
 

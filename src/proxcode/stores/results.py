@@ -1,4 +1,4 @@
-"""What a search returns."""
+"""Results of a search: nearest neighbours, and neighbours within a radius."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
@@ -7,22 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Found(NamedTuple):
-    """Codes found for one query, nearest first, and of equals the one added first."""
-
-    distance: NDArray[np.int32]
-    position: NDArray[np.int64]
-
-
 class Neighbors(NamedTuple):
-    """Neighbours, nearest first.
+    """Neighbours in order of increasing distance.
 
     Attributes
     ----------
     distance : ndarray
-        Hamming distances, or what a rescoring made of them.
+        Hamming distances, or the distances of a `Rescoring` where one was given.
     neighbor : ndarray of int64
-        Ids.
+        Ids of the neighbours.
     """
 
     distance: NDArray[Any]
@@ -30,13 +23,16 @@ class Neighbors(NamedTuple):
 
 
 class Neighborhoods(Sequence[Neighbors]):
-    """The neighbours of each query within a radius: `found[q].distance`, `found[q].neighbor`.
+    """All neighbours of each query within a radius: `found[q].distance`, `found[q].neighbor`.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n_queries + 1,)
-        Those of query q are offsets[q] to offsets[q + 1] - 1 of the two long arrays.
-    distance, neighbor : ndarrays
+        The neighbours of query q are at positions offsets[q] to offsets[q + 1] - 1 of `distance` and `neighbor`.
+    distance : ndarray of int32, shape (n_found,)
+        Hamming distances, in increasing order within each query.
+    neighbor : ndarray of int64, shape (n_found,)
+        Ids of the neighbours.
     """
 
     def __init__(self, offsets: NDArray[np.int64], distance: NDArray[np.int32], neighbor: NDArray[np.int64]) -> None:
@@ -53,8 +49,8 @@ class Neighborhoods(Sequence[Neighbors]):
         if isinstance(query, slice):
             return [self[number] for number in range(*query.indices(len(self)))]
         number = range(len(self))[query]
-        own = slice(self.offsets[number], self.offsets[number + 1])
-        return Neighbors(self.distance[own], self.neighbor[own])
+        rows = slice(self.offsets[number], self.offsets[number + 1])
+        return Neighbors(distance=self.distance[rows], neighbor=self.neighbor[rows])
 
     def __repr__(self) -> str:
         return f"Neighborhoods(n_queries={len(self)}, n_neighbors={len(self.neighbor)})"

@@ -1,0 +1,123 @@
+"""The verb `evaluate`: measure a model on new samples."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from proxcode.cli.options import (
+    FILE,
+    ProximityOptions,
+    VectorFile,
+    as_json,
+    check_output,
+    force,
+    proximity_options,
+    vector_options,
+)
+from proxcode.cli.printing import columns as aligned_columns
+from proxcode.cli.printing import show
+
+if TYPE_CHECKING:
+    from proxcode.evaluation import Evaluation
+    from proxcode.proximity import Proximity
+
+
+@click.command()
+@click.argument("model", type=FILE)
+@click.argument("vectors", type=FILE)
+@proximity_options
+@vector_options
+@click.option("--train", type=FILE, help="Vectors to fit the peers to, ideally the training samples of the model.")
+@click.option(
+    "--peers", default="LSH,ITQ", show_default=True, help="Comma-separated peers to compare with; '' for none."
+)
+@click.option("--figure", type=FILE, default="evaluation.png", show_default=True, help="Figure: .png, .pdf or .svg.")
+@force
+@as_json
+def evaluate(
+    model: Path,
+    vectors: Path,
+    key: str | None,
+    columns: str | None,
+    train: Path | None,
+    peers: str,
+    figure: Path,
+    force: bool,
+    as_json: bool,
+    **near: Any,
+) -> None:
+    """Measure a model on VECTORS that it was not fitted to.
+
+    The metrics are printed, and plots drawn on one page. Near pairs are those of the model's proximity,
+    or those that an option defines. The peers are fitted to --train; without it to VECTORS, which favours them.
+
+    \b
+    Example:
+      proxcode evaluate my.proxcode new.npy --labels new_labels.npy --figure evaluation.png
+    """
+    options = ProximityOptions(**near)
+    check_output(figure, force)
+    check_figure(figure)
+
+    from proxcode.code import ProximityPreservingCode
+    from proxcode.evaluation import evaluate as measure
+
+    fitted = ProximityPreservingCode.load(model)
+    X = VectorFile(vectors, key, columns).open(labels=options.labels, model=fitted).read()
+    y = options.read_labels(len(X))
+    proximity = _proximity(options, y, fitted.proximity_)
+    training = None if train is None else VectorFile(train).open(model=fitted).read()
+    names = [name for name in peers.split(",") if name]
+    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training)
+    draw(evaluation, f"{model.name} on {vectors.name}", figure)
+    record = {
+        "rows": [row._asdict() for row in evaluation.rows],
+        "left out": {f"{method} {bits}": reason for (method, bits), reason in evaluation.left_out.items()},
+        "radius": fitted.radius_,
+        "figure": str(figure),
+    }
+    show(as_json, record, lambda: report(evaluation, figure))
+
+
+def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Proximity | None":
+    """Return the proximity that the options define, None for that of the model."""
+    from proxcode.proximity import SameLabel, SharedLabel, WithinRadius, default_proximity
+
+    if options == ProximityOptions():
+        if isinstance(learned, WithinRadius):
+            return None
+        raise ValueError(
+            f"the near pairs of new samples do not follow from the model's {type(learned).__name__}: pass their "
+            "--labels, or --pairs, --radius or --neighbors."
+        )
+    if (defined := options.proximity()) is not None:
+        return defined
+    return None if isinstance(learned, SameLabel | SharedLabel) else default_proximity(y)
+
+
+def check_figure(path: Path | None = None) -> None:
+    """Raise an error before any measurement if a figure cannot be drawn or its suffix is unknown."""
+    from proxcode.plots import FORMATS
+
+    if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
+        raise click.ClickException(f"{path}: expected a figure with the suffix .{', .'.join(FORMATS)}.")
+    import matplotlib.figure  # noqa: F401  raises the error that names the missing package
+
+
+def draw(evaluation: "Evaluation", title: str, path: Path) -> None:
+    """Draw an evaluation on one page."""
+    from proxcode.plots import figure_page, save_figure
+
+    save_figure(figure_page(evaluation, title), path)
+
+
+def report(evaluation: "Evaluation", figure: Path) -> str:
+    """Return an evaluation as text: the metrics that any method has, peers without a code, radius and figure."""
+    rows: Sequence[dict[str, Any]] = [row._asdict() for row in evaluation.rows]
+    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    lines = [aligned_columns(names, ([row[name] for name in names] for row in rows))]
+    lines += [f"{method} {bits} bits left out: {reason}" for (method, bits), reason in evaluation.left_out.items()]
+    lines.append(f"Two codes count as near up to Hamming distance {evaluation.model.radius_}.")
+    return "\n".join([*lines, f"Figure: {figure}"])

@@ -1,0 +1,107 @@
+"""The verb `fit`: learn a code and save the model."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from proxcode.cli.options import (
+    BITS,
+    FILE,
+    SEED,
+    ProximityOptions,
+    VectorFile,
+    as_json,
+    check_output,
+    force,
+    proximity_options,
+    vector_options,
+)
+from proxcode.cli.printing import show
+
+
+@click.command()
+@click.argument("vectors", type=FILE)
+@click.option("-o", "--output", type=FILE, required=True, help="Model file to write.")
+@click.option("--bits", type=BITS, default=64, show_default=True, help="Code length.")
+@proximity_options
+@vector_options
+@click.option(
+    "--hash",
+    "hash_name",
+    type=click.Choice(["kernel", "linear", "svm"]),
+    default="kernel",
+    show_default=True,
+    help="Hash function that computes the bits of new samples.",
+)
+@click.option(
+    "--refine-steps",
+    type=click.IntRange(0),
+    help="Number of optimisation steps that refine each bit after the hash function (kernel or linear) is fitted to "
+    "the cut; 0 disables refinement, as in the paper.",
+)
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed; equal seeds give equal bits.")
+@click.option(
+    "--checkpoint/--no-checkpoint",
+    default=True,
+    show_default=True,
+    help="Save finished bits to OUTPUT.checkpoint, from which the same command resumes after an interruption.",
+)
+@force
+@as_json
+def fit(
+    vectors: Path,
+    output: Path,
+    bits: int,
+    key: str | None,
+    columns: str | None,
+    hash_name: str,
+    refine_steps: int | None,
+    seed: int,
+    checkpoint: bool,
+    force: bool,
+    as_json: bool,
+    **near: Any,
+) -> None:
+    """Learn a code from VECTORS and save the model.
+
+    \b
+    Examples:
+      proxcode fit vectors.npy --labels labels.npy --bits 64 -o my.proxcode
+      proxcode fit samples.csv --labels samples.csv:class -o my.proxcode
+      proxcode fit vectors.npy --pairs clicked.csv --others far -o my.proxcode
+      proxcode fit vectors.npy --neighbors 50 -o my.proxcode
+    """
+    options = ProximityOptions(**near)
+    if hash_name == "svm" and refine_steps is not None:
+        raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: omit it for --hash svm.")
+    check_output(output, force)
+    click.get_current_context().meta["resumable"] = checkpoint
+
+    from proxcode.code import ProximityPreservingCode
+
+    model = ProximityPreservingCode(
+        bits,
+        proximity=options.proximity(),
+        hash_function=_hash_function(hash_name, refine_steps),
+        random_state=seed,
+        verbose=sys.stderr.isatty(),
+    )
+    X = VectorFile(vectors, key, columns).open(labels=options.labels).read()
+    y = options.read_labels(len(X))
+    finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
+    model.fit(X, y, checkpoint=finished_bits)
+    model.save(output)
+    if finished_bits is not None:
+        # Another process that ran the same fit may have removed it.
+        finished_bits.unlink(missing_ok=True)
+    learned = {"bits": model.n_bits_, "radius": model.radius_, "training loss": model.history_[-1].loss}
+    show(as_json, {"model": str(output), **learned, "samples": len(model.codes_)})
+
+
+def _hash_function(name: str, refine_steps: int | None) -> Any:
+    from proxcode.hashing import KernelHash, LinearHash, SVMHash
+
+    classes: dict[str, Any] = {"kernel": KernelHash, "linear": LinearHash, "svm": SVMHash}
+    return classes[name]() if refine_steps is None else classes[name](refine_steps=refine_steps)

@@ -1,0 +1,70 @@
+"""The verb `info`: describe a file."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from proxcode.cli.options import FILE, as_json, holds_vectors
+from proxcode.cli.printing import show
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@as_json
+def info(file: Path, as_json: bool) -> None:
+    """Describe a FILE: a model, an index, a checkpoint, or vectors.
+
+    \b
+    Example:
+      proxcode info my.proxcode
+    """
+    show(as_json, describe(file))
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Return the kind of a file and its properties."""
+    from proxcode.storage.container import kind_of, read_file
+
+    if holds_vectors(path):
+        return _describe_vectors(path)
+    kind = kind_of(path)
+    content, tensors = read_file(path, kind, mapped=True)
+    versions = {f"{name} version": version for name, version in content.get("versions", {}).items()}
+    size = {"bytes": path.stat().st_size}
+    if kind == "model":
+        digests = {f"{name} fingerprint": digest for name, digest in content["data"].items() if digest}
+        return {"kind": kind, **_describe_model(path), **size, **versions, **digests}
+    if kind == "index":
+        return {"kind": kind, **_describe_index(path), "ids": "own" if "ids" in tensors else "0, 1, 2, ...", **size}
+    return {"kind": kind, "bits": len(content.get("history", [])), **size, **versions}
+
+
+def _describe_vectors(path: Path) -> dict[str, Any]:
+    from proxcode.files import open_vectors
+
+    vectors = open_vectors(path)
+    rows = "unknown without reading the file" if vectors.n_rows is None else vectors.n_rows
+    return {"kind": "vectors", "rows": rows, "columns": vectors.n_columns, "type": str(vectors.dtype)}
+
+
+def _describe_model(path: Path) -> dict[str, Any]:
+    from proxcode.code import ProximityPreservingCode
+
+    model = ProximityPreservingCode.load(path)
+    return {
+        "bits": model.n_bits_,
+        "radius": model.radius_,
+        "training loss": model.history_[-1].loss,
+        "samples": len(model.codes_),
+        "features": model.n_features_in_,
+        "near": repr(model.proximity_),
+        "hash function": repr(model.hash_function_),
+    }
+
+
+def _describe_index(path: Path) -> dict[str, Any]:
+    from proxcode.search import HammingIndex
+
+    index = HammingIndex.load(path)
+    return {"codes": len(index), "bits": index.n_bits}

@@ -1,0 +1,41 @@
+"""The verb `reproduce`: run the experiments of the paper."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from proxcode.cli.evaluate import check_figure
+from proxcode.cli.options import FILE, as_json, make_folder
+from proxcode.cli.printing import show
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--output", type=FILE, default="results", show_default=True, help="Folder for results and figures.")
+@click.option("--quick", is_flag=True, help="Run a small version that shows that the experiment works.")
+@as_json
+def reproduce(names: tuple[str, ...], output: Path, quick: bool, as_json: bool) -> None:
+    """Run experiments of the paper by their NAMES, or all.
+
+    Without a name, list them. Finished parts are not repeated: after an interruption, the same command resumes.
+
+    \b
+    Examples:
+      proxcode reproduce table1 --output results
+      proxcode reproduce all --quick
+    """
+    from proxcode.experiments import EXPERIMENTS, run_experiments
+
+    if not names:
+        show(as_json, {name: (run.__doc__ or "").strip().splitlines()[0] for name, run in EXPERIMENTS.items()})
+        return
+    unknown = [name for name in names if name not in (*EXPERIMENTS, "all")]
+    if unknown:
+        raise click.ClickException(f"unknown experiment {unknown[0]!r}: expected one of {', '.join(EXPERIMENTS)}, all.")
+    check_figure()
+    make_folder(output)
+    click.get_current_context().meta["resumable"] = True
+    chosen = EXPERIMENTS if "all" in names else names
+    written = run_experiments(chosen, output, quick=quick, verbose=sys.stderr.isatty())
+    show(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))

@@ -1,0 +1,51 @@
+"""Validation of parameters that the searches and bounds of a signed cut share."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from proxcode.cut.result import Partition
+
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+
+def as_generator(random_state: Any) -> np.random.Generator:
+    """Return the generator of a seed."""
+    # NumPy's default_rng accepts a RandomState from version 2.2 on.
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.Generator(random_state._bit_generator)
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        expected = "expected an integer from 0 on, a Generator, a RandomState or None"
+        raise type(error)(f"random_state={random_state!r}: {expected}") from None
+
+
+def check_time_limit(time_limit: object) -> None:
+    """Raise an error unless `time_limit` is None or a positive number."""
+    if time_limit is None:
+        return
+    expected = f"time_limit={time_limit!r}: expected seconds above 0, or None"
+    if not isinstance(time_limit, Real) or isinstance(time_limit, bool):
+        raise TypeError(expected)
+    if not float(time_limit) > 0:
+        raise ValueError(expected)
+
+
+def check_component(name: str, component: object, method: str, example: str) -> None:
+    """Raise TypeError unless `component` is None or an object with the method, as a class or a string is not."""
+    if component is not None and (isinstance(component, type) or not hasattr(component, method)):
+        raise TypeError(f"{name}={component!r}: expected an object such as {example}")
+
+
+def check_partition(name: str, partition: ArrayLike, n: int, kind: str = "nodes") -> Partition:
+    """Return a copy of a partition as int8, after checking its length and that it holds -1 and +1 only."""
+    signs = np.asarray(partition)
+    if signs.shape != (n,):
+        raise ValueError(f"{name} has shape {signs.shape}: expected one entry, -1 or +1, for each of {n} {kind}")
+    is_sign = (signs == 1) | (signs == -1) if signs.dtype.kind in "iuf" else np.zeros(n, bool)
+    if not is_sign.all():
+        raise ValueError(f"{name} holds {signs[np.argmin(is_sign)]!r}: expected -1 or +1 for each of the {n} {kind}")
+    return signs.astype(np.int8)

@@ -1,0 +1,83 @@
+"""`proxcode fit` against the Python API."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from helpers.command_line import N_BITS, call, record_of
+from proxcode import GivenPairs, KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
+from proxcode.cli import main
+
+
+@pytest.mark.parametrize(
+    ("options", "make_parameters"),
+    [
+        (("--hash", "linear"), lambda: {"hash_function": LinearHash()}),
+        (("--hash", "svm"), lambda: {"hash_function": SVMHash()}),
+        (("--refine-steps", "0"), lambda: {"hash_function": KernelHash(refine_steps=0)}),
+        (("--refine-steps", "3", "--hash", "linear"), lambda: {"hash_function": LinearHash(refine_steps=3)}),
+        (("--seed", "7"), lambda: {"hash_function": KernelHash(), "random_state": 7}),
+        (("--no-checkpoint",), lambda: {"hash_function": KernelHash()}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_fit_equals_that_of_the_api(options, make_parameters, folder, train, tmp_path):
+    arguments = (folder / "train.npy", "--labels", folder / "labels.npy", "--bits", 12, *options)
+    call("fit", *arguments, "-o", tmp_path / "cli.proxcode")
+    expected = ProximityPreservingCode(12, **{"random_state": 0, **make_parameters()}).fit(*train)
+    expected.save(tmp_path / "api.proxcode")
+    assert (tmp_path / "cli.proxcode").read_bytes() == (tmp_path / "api.proxcode").read_bytes()
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "proximity"),
+    [
+        ((), WithinRadius()),
+        (("--neighbors", "20"), WithinRadius(mean_neighbors=20)),
+        (("--radius", "25"), WithinRadius(25.0)),
+        (("--neighbors", "20", "--metric", "cosine"), WithinRadius(mean_neighbors=20, metric="cosine")),
+    ],
+    ids=str,
+)
+def test_near_may_be_a_distance(options, proximity, folder, train, tmp_path):
+    call("fit", folder / "train.npy", "--bits", 10, *options, "-o", tmp_path / "m.proxcode")
+    expected = ProximityPreservingCode(10, proximity=proximity, random_state=0).fit(train[0])
+    loaded = ProximityPreservingCode.load(tmp_path / "m.proxcode")
+    np.testing.assert_array_equal(loaded.codes_, expected.codes_)
+    assert loaded.proximity_.radius_ == expected.proximity_.radius_
+
+
+@pytest.mark.parametrize("others", ["unknown", "far"])
+def test_near_may_be_listed_pairs(others, folder, train, tmp_path):
+    X, y = train
+    i, j = np.random.default_rng(0).integers(0, len(X), (2, 4000))
+    pairs = np.column_stack([i, j, np.where(y[i] == y[j], 1, -1)])[i != j]
+    lines = [f"{i},{j},{'near' if sign > 0 else 'far'}\n" for i, j, sign in pairs]
+    (tmp_path / "pairs.csv").write_text("".join(lines))
+    named = ("--pairs", tmp_path / "pairs.csv", *(("--others", others) if others == "far" else ()))
+    call("fit", folder / "train.npy", "--bits", 10, *named, "-o", tmp_path / "m.proxcode")
+    expected = ProximityPreservingCode(10, proximity=GivenPairs(pairs, others=others), random_state=0).fit(X)
+    np.testing.assert_array_equal(ProximityPreservingCode.load(tmp_path / "m.proxcode").codes_, expected.codes_)
+
+
+def test_fit_prints_what_it_learned(folder, model, tmp_path):
+    arguments = (folder / "train.npy", "--labels", folder / "labels.npy", "--bits", N_BITS)
+    record = record_of("fit", *arguments, "--force", "-o", tmp_path / "m.proxcode")
+    assert record == {
+        "model": str(tmp_path / "m.proxcode"),
+        "bits": N_BITS,
+        "radius": model.radius_,
+        "training loss": pytest.approx(model.history_[-1].loss),
+        "samples": 500,
+    }
+
+
+def test_force_replaces_a_file_and_nothing_else_does(folder, tmp_path):
+    output = tmp_path / "codes.npy"
+    output.write_text("mine")
+    arguments = ["encode", str(folder / "api.proxcode"), str(folder / "new.npy"), "-o", str(output)]
+    assert CliRunner().invoke(main, arguments).exit_code == 1
+    assert output.read_text() == "mine"
+    call(*arguments, "--force")
+    assert np.load(output).shape == (400, 3)

@@ -1,0 +1,98 @@
+"""`proxcode search` against exhaustive search."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from helpers.command_line import call, read_columns, rows_of
+from proxcode import HammingIndex
+from proxcode.hamming import asymmetric_distances
+
+
+def hamming(queries, codes):
+    return np.bitwise_count(queries[:, None] ^ codes[None]).sum(axis=2)
+
+
+def nearest(distance, k):
+    """Return query, neighbour and distance of the k smallest of each row, of equals the first."""
+    order = np.argsort(distance, axis=1, kind="stable")[:, :k]
+    query = np.repeat(np.arange(len(distance)), k)
+    return {"query": query, "neighbor": order.ravel(), "distance": distance[query, order.ravel()]}
+
+
+def assert_found(found, expected):
+    for name, column in expected.items():
+        np.testing.assert_allclose(found[name], column, rtol=1e-5, err_msg=name)
+
+
+def test_search_finds_the_exhaustive_neighbours_in_all_forms(folder, model, new, tmp_path):
+    queries, codes = np.load(folder / "query_codes.npy"), np.load(folder / "codes.npy")
+    expected = nearest(hamming(queries, codes), 7)
+    arguments = ("search", folder / "codes.npy", folder / "queries.npy", "--model", folder / "api.proxcode", "-k", 7)
+    assert_found(json.loads(call(*arguments, "--json")), expected)
+    printed = rows_of(call(*arguments, "--threads", 1))
+    assert_found({name: [int(row[name]) for row in printed] for name in expected}, expected)
+    assert_found(
+        json.loads(call("search", folder / "codes.npy", folder / "query_codes.npy", "-k", 7, "--json")), expected
+    )
+    for suffix in ("csv", "tsv", "npz", "parquet"):
+        output = tmp_path / f"found.{suffix}"
+        record = json.loads(call(*arguments, "-o", output, "--json"))
+        assert record == {"neighbors": str(output), "rows": 210, "queries with neighbors": 30}
+        assert_found(read_columns(output), expected)
+
+
+@pytest.mark.parametrize("n_bits", [9, 16, 20])
+def test_near_and_radius_find_all_codes_so_close(n_bits, folder, model, train, new, tmp_path):
+    np.save(tmp_path / "codes.npy", model.encode(train[0], n_bits))
+    distance = hamming(model.encode(new[0][:30], n_bits), model.encode(train[0], n_bits))
+    arguments = ("search", tmp_path / "codes.npy", folder / "queries.npy", "--model", folder / "api.proxcode", "--json")
+    learned = max(0, int(np.floor(model.history_[n_bits - 1].alpha / 2)))
+    for radius, option in ((2, ("--radius", 2)), (0, ("--radius", 0)), (learned, ("--near",))):
+        found = json.loads(call(*arguments, "--bits", n_bits, *option))
+        pairs = list(zip(found["query"], found["neighbor"], strict=True))
+        assert sorted(pairs) == list(zip(*(where.tolist() for where in np.nonzero(distance <= radius)), strict=True))
+        assert found["distance"] == [distance[pair] for pair in pairs]
+        for query in range(30):
+            own = [d for q, d in zip(found["query"], found["distance"], strict=True) if q == query]
+            assert own == sorted(own)
+
+
+def test_asymmetric_orders_by_the_margins_of_the_query(folder, model, new):
+    named = ("--model", folder / "api.proxcode", "-k", 6, "--asymmetric", "--oversample", 100)
+    found = json.loads(call("search", folder / "codes.npy", folder / "queries.npy", *named, "--json"))
+    expected = nearest(asymmetric_distances(model.scores(new[0][:30]), model.codes_), 6)
+    np.testing.assert_allclose(found["distance"], expected["distance"], rtol=1e-4)
+
+
+def test_vectors_order_by_their_own_distance_whatever_the_ids(folder, train, new, tmp_path):
+    ids = np.random.default_rng(0).permutation(len(train[0])) * 10
+    np.save(tmp_path / "ids.npy", ids)
+    arguments = ("search", folder / "codes.npy", folder / "queries.npy", "--model", folder / "api.proxcode")
+    named = ("--vectors", folder / "train.npy", "--oversample", 100, "-k", 5, "--json")
+    expected = nearest(cdist(new[0][:30], train[0]), 5)
+    assert_found(json.loads(call(*arguments, *named)), expected)
+    own = {**expected, "neighbor": ids[expected["neighbor"]]}
+    assert_found(json.loads(call(*arguments, *named, "--ids", tmp_path / "ids.npy")), own)
+
+
+def test_ids_stand_for_the_codes(folder, model, new, tmp_path):
+    (tmp_path / "ids.csv").write_text("name,number\n" + "".join(f"n{k},{900 - k}\n" for k in range(500)))
+    arguments = ("search", folder / "codes.npy", folder / "query_codes.npy", "-k", 4, "--json")
+    found = json.loads(call(*arguments, "--ids", f"{tmp_path / 'ids.csv'}:number"))
+    plain = json.loads(call(*arguments))
+    assert found == {**plain, "neighbor": [900 - neighbor for neighbor in plain["neighbor"]]}
+
+
+def test_a_saved_index_is_searched_as_the_api_does(folder, model, new):
+    index = HammingIndex.load(folder / "saved.index")
+    distance, neighbor = index.search(model.encode(new[0][:30]), k=3)
+    arguments = ("search", folder / "saved.index", folder / "queries.npy", "--model", folder / "api.proxcode")
+    found = json.loads(call(*arguments, "-k", 3, "--json"))
+    assert_found(found, {"neighbor": neighbor.ravel(), "distance": distance.ravel()})
+    assert min(found["neighbor"]) >= 1000
+    by_vectors = json.loads(call(*arguments, "-k", 1, "--vectors", folder / "train.npy", "--oversample", 500, "--json"))
+    exact = cdist(new[0][:30], np.load(folder / "train.npy")).argmin(axis=1)
+    assert by_vectors["neighbor"] == (exact + 1000).tolist()

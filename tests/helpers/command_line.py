@@ -1,0 +1,59 @@
+"""Run the command line, installed or in this process, and read what it prints and writes."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from proxcode.cli import main
+from proxcode.cli.printing import cell
+
+N_BITS = 20
+COMMAND = Path(sys.executable).parent / "proxcode"
+
+
+def run(*arguments, cwd=None):
+    """Run the installed command, which prints no progress to a pipe."""
+    result = subprocess.run([COMMAND, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert result.stderr == ""
+    return result.stdout
+
+
+def call(*arguments):
+    """Run the command in this process, without the cost of imports."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    return result.stdout
+
+
+def record_of(*arguments):
+    """Return what --json prints after comparing it with the printed text."""
+    record = json.loads(call(*arguments, "--json"))
+    lines = [re.split(r"\s{2,}", line, maxsplit=1) for line in call(*arguments).splitlines()]
+    assert lines == [[name, cell(value, grouped=True)] for name, value in record.items()]
+    return record
+
+
+def rows_of(text):
+    """Return the rows below the names of printed columns."""
+    names, *rows = [line.split() for line in text.splitlines()]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def read_columns(path):
+    if path.suffix == ".npz":
+        with np.load(path) as file:
+            return dict(file)
+    if path.suffix == ".parquet":
+        return pytest.importorskip("pyarrow.parquet").read_table(path).to_pydict()
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="," if path.suffix == ".csv" else "\t"))
+    return {name: [row[name] if name == "node" else float(row[name]) for row in rows] for name in rows[0]}

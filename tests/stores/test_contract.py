@@ -1,0 +1,104 @@
+"""The contract of all stores: the same additions and removals give the same ids, results and errors."""
+
+import numpy as np
+import pytest
+
+from helpers.codes import assert_same, random_codes
+
+pytest.importorskip("faiss")
+
+from proxcode.search import HammingIndex
+from proxcode.stores import CodeStore, FaissIndex
+
+STORES = [HammingIndex, FaissIndex]
+ZEROS = np.zeros((2, 2), np.uint8)
+
+
+def filled(store):
+    return store(12).add(np.zeros((4, 2), np.uint8), ids=[1, 2, 3, 4])
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_additions_and_removals_give_the_expected_ids(store, rng):
+    codes, queries = random_codes(rng, 60, 21, 4), random_codes(rng, 7, 21, 4)
+    index = store(21)
+    assert isinstance(index, CodeStore)
+    assert len(index) == 0
+    assert index.search(queries, 3).neighbor.shape == (7, 0)
+    assert [len(found.neighbor) for found in index.within(queries, 21)] == [0] * 7
+    index.add(codes[:10]).add(codes[10:20])
+    assert_within_is_exhaustive(index, queries, codes[:20], np.arange(20))
+    index.add(codes[20:30], ids=np.arange(30, 20, -1)).add(codes[30:40])
+    ids = np.r_[:20, 30:20:-1, 31:41]
+    assert_within_is_exhaustive(index, queries, codes[:40], ids)
+    index.remove([3, 40, 25, 3]).remove([])
+    kept = ~np.isin(ids, [3, 40, 25])
+    assert len(index) == 37
+    assert_within_is_exhaustive(index, queries, codes[:40][kept], ids[kept])
+    index.add(codes[40:41])
+    assert_within_is_exhaustive(index, queries, np.vstack([codes[:40][kept], codes[40:41]]), np.r_[ids[kept], 40])
+    index.remove(np.r_[ids[kept], 40])
+    assert len(index) == 0
+    assert_within_is_exhaustive(index.add(codes[:5]), queries, codes[:5], np.arange(5))
+
+
+def assert_within_is_exhaustive(index, queries, codes, ids):
+    """Ties among the nearest are ordered by HammingIndex only: compare distances there, and everything within."""
+    reference = HammingIndex(index.n_bits).add(codes, ids)
+    np.testing.assert_array_equal(index.search(queries, 9).distance, reference.search(queries, 9).distance)
+    for found, expected in zip(index.within(queries, 8), reference.within(queries, 8), strict=True):
+        np.testing.assert_array_equal(found.distance, expected.distance)
+        np.testing.assert_array_equal(found.neighbor, expected.neighbor)
+    assert_same(reference, queries, codes, ids, 9, 8)
+
+
+WRONG_IDS = {
+    "too few": (
+        lambda index: index.add(ZEROS, ids=[7]),
+        r"^ids has 1 entries for 2 codes: expected one id per code\.$",
+    ),
+    "twice": (lambda index: index.add(ZEROS, ids=[7, 7]), r"^ids contains 7 more than once: expected distinct ids\.$"),
+    "known": (
+        lambda index: index.add(ZEROS, ids=[7, 3]),
+        r"^id 3 is already stored: remove it first or pass another id\.$",
+    ),
+    "of text": (
+        lambda index: index.add(ZEROS, ids=["a", "b"]),
+        r"^ids has dtype <U1 and shape \(2,\): expected a vector of integers\.$",
+    ),
+    "of floats": (lambda index: index.remove([1.0]), r"^ids has dtype float64 and shape \(1,\): expected"),
+    "a matrix": (lambda index: index.add(ZEROS, ids=[[7], [8]]), r"^ids has dtype int64 and shape \(2, 1\): expected"),
+    "too large": (
+        lambda index: index.add(ZEROS, ids=np.array([1, 2**64 - 1], np.uint64)),
+        "^ids contains 18446744073709551615: expected integers of at most 9223372036854775807",
+    ),
+    "none left": (
+        lambda index: index.add(ZEROS, ids=[9, 2**63 - 1]).add(ZEROS),
+        "^ids=None: the largest stored id is 9223372036854775807",
+    ),
+    "unknown": (
+        lambda index: index.remove([2, 9]),
+        r"^id 9 is not stored: nothing was removed, pass ids of stored codes\.$",
+    ),
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("case", WRONG_IDS)
+def test_wrong_ids_are_refused(store, case):
+    call, message = WRONG_IDS[case]
+    with pytest.raises(ValueError, match=message):
+        call(filled(store))
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_refused_addition_or_removal_changes_nothing(store):
+    index = filled(store)
+    for call in (
+        lambda: index.add(ZEROS, ids=[9, 4]),
+        lambda: index.add(np.zeros((1, 3), np.uint8)),
+        lambda: index.remove([1, 77]),
+    ):
+        with pytest.raises(ValueError, match=r"id|codes"):
+            call()
+    assert index.within(ZEROS, 0)[1].neighbor.tolist() == [1, 2, 3, 4]
