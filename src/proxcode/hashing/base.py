@@ -149,7 +149,10 @@ class HashFunction(ABC, BaseEstimator):
         """Return the margins of the first `n_bits` bits, shape (n_samples, n_bits)."""
 
     def n_refine_steps(self, labels: Labels | None) -> int:
-        """Return the number of optimisation steps that refine each bit, given the labels of `begin`."""
+        """Return the number of optimisation steps that refine each bit, given the labels of `begin`.
+
+        It equals `refine_steps` of the training that `begin` returns, and is asked for before.
+        """
         return 0
 
     def state(self) -> State:
