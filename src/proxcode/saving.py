@@ -246,7 +246,7 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
         raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
     theirs, found = _fingerprints(saved.parameters), saved.learned
     different = [name for name in learned.data if learned.data[name] != found.data[name]]
-    different += [name for name in ours if name not in MAY_DIFFER and ours[name] != theirs.get(name)]
+    different += [name for name in ours if name not in MAY_DIFFER and not _equal(ours[name], theirs.get(name))]
     if parameters["random_state"] is not None and learned.seed != found.seed:
         different.append("random_state")
     if different:
@@ -261,9 +261,14 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
     return found
 
 
-def _fingerprints(parameters: Parameters) -> dict[str, str]:
-    """Return a text for each parameter, equal for equal values. Raises TypeError for what a checkpoint cannot hold."""
-    texts = {}
+def _equal(ours: Any, theirs: Any) -> bool:
+    """Return whether two parameters in JSON have equal values; NaN equals NaN."""
+    return ours == theirs or json.dumps(ours, sort_keys=True) == json.dumps(theirs, sort_keys=True)
+
+
+def _fingerprints(parameters: Parameters) -> dict[str, Any]:
+    """Return each parameter in JSON, its arrays by fingerprint. Raises TypeError for what a checkpoint cannot hold."""
+    found = {}
     for name, value in _storable(parameters).items():
         writer = ComponentWriter(component_classes())
         content = writer.value(value, name)
@@ -272,10 +277,8 @@ def _fingerprints(parameters: Parameters) -> dict[str, str]:
                 f"{name}={value!r} cannot be stored in a checkpoint: use KernelHash, LinearHash or SVMHash, or fit "
                 "without a checkpoint."
             )
-        texts[name] = json.dumps(
-            [content, {key: fingerprint(array) for key, array in writer.tensors.items()}], sort_keys=True
-        )
-    return texts
+        found[name] = [content, {key: fingerprint(array) for key, array in writer.tensors.items()}]
+    return found
 
 
 class CheckpointTimer:

@@ -142,6 +142,21 @@ def test_dictionaries_are_compared_whatever_the_order_of_their_keys(samples, che
         new_model(proximity=other).fit(*samples, checkpoint=checkpoint)
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"proximity": WithinRadius(radius=30)}, {"proximity": WithinRadius(radius=np.float64(30.0))}),
+        ({"proximity": SameLabel(unlabelled=np.nan)}, {"proximity": SameLabel(unlabelled=float("nan"))}),
+        ({"hash_function": KernelHash(ridge=1)}, {"hash_function": KernelHash(ridge=1.0)}),
+        ({"max_samples": 100}, {"max_samples": np.int64(100)}),
+    ],
+    ids=repr,
+)
+def test_parameters_of_equal_value_are_the_same(before, after, samples, checkpoint):
+    new_model(n_bits=2, **before).fit(*samples, checkpoint=checkpoint)
+    assert new_model(n_bits=3, **after).fit(*samples, checkpoint=checkpoint).n_bits_ == 3
+
+
 @pytest.mark.usefixtures("every_bit")
 @pytest.mark.parametrize("by_labels", [True, False])
 def test_a_checkpoint_does_not_change_a_fit(by_labels, samples, checkpoint):
