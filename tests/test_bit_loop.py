@@ -360,3 +360,10 @@ def test_the_loop_begins_with_the_samples_that_take_part(train):
     np.testing.assert_array_equal(loop.samples, np.flatnonzero(~unlabelled))
     loop.step()
     assert len(loop.code.packed()) == 400
+
+
+def test_a_code_without_a_hash_function_needs_all_samples(rng):
+    pairs = SameClassPairs(rng.integers(0, 3, 60))
+    loop = BitLoop(pairs, NoHash(), rules(Restarts()), max_samples=30, seed=0, code=GrowingCode(60))
+    with pytest.raises(ValueError, match="a cut of 30 samples is not a bit of all samples: raise max_samples"):
+        loop.step()

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import pdist
 from sklearn.metrics import pairwise_distances
 
 import proxcode.pairs.within_radius as module
@@ -299,3 +300,17 @@ def test_distances_that_overflow_are_refused(metric):
     X = np.array([[1e308, 0.0], [-1e308, 1.0], [0.0, 2.0], [3.0, 4.0]])
     with np.errstate(over="ignore"), pytest.raises(ValueError, match=f"metric='{metric}': distances of X overflow"):
         WithinRadius(mean_neighbors=1, metric=metric).fit(X)
+
+
+@pytest.mark.parametrize("n_outliers", [1, 3])
+def test_outliers_do_not_blur_the_distances_of_other_samples(rng, n_outliers):
+    X = rng.normal(size=(300, 5))
+    X[:n_outliers] *= 1e7
+    expected = np.sort(pdist(X))
+    found = PairDistances(X, "euclidean", None)
+    # Without the outliers' norms in it, the rounding is far below the distances of the others.
+    assert found.rounding < 1e-9
+    for rank in (1, 1000, len(expected) // 2, len(expected)):
+        assert found.distance_of_rank(rank) == pytest.approx(expected[rank - 1], rel=1e-14)
+    first, second = found.pairs_within(1.5)
+    assert len(first) == (expected <= 1.5).sum()

@@ -105,7 +105,9 @@ class NoHash(HashTraining):
     """No hash function: each bit is the cut itself, for codes of the training samples alone."""
 
     def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
-        """Return the cut."""
+        """Return the cut. Raises ValueError where it covers a subset: other samples would have no bit."""
+        if not isinstance(samples, slice):
+            raise ValueError(f"a cut of {len(target)} samples is not a bit of all samples: raise max_samples.")
         return HashedBit(parameters=None, margins=target.astype(np.float64))
 
     def margins(self, parameters: Any) -> Vector:

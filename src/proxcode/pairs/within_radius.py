@@ -33,6 +33,8 @@ MAX_SORTED = 1 << 21
 MAX_PAIRS = 100_000_000
 # Pairs whose differences are held at a time.
 MEASURED_PAIRS = 2048
+# Squared norm of an outlier, relative to the median of all samples.
+OUTLIER_NORM = 1e6
 # Rounding of squared distances by inner products, relative to the largest squared norm.
 ROUNDING = 1e-12
 
@@ -58,15 +60,21 @@ class PairDistances:
             with np.errstate(over="ignore", invalid="ignore"):
                 centred = X - X.mean(axis=0, dtype=np.float64)
                 norms = (centred * centred).sum(axis=1, keepdims=True)
-                largest = float(norms.max())
             # Squared distances are at most four times the largest squared norm.
-            if not np.isfinite(4.0 * largest):
+            if not np.isfinite(4.0 * norms.max()):
                 raise ValueError("squared norms of X overflow float64: scale X down.")
+            # Outliers are measured from differences: by inner products they would raise the rounding of all pairs.
+            is_outlier = norms[:, 0] > OUTLIER_NORM * np.median(norms)
+            self.outliers = np.flatnonzero(is_outlier)
+            if len(self.outliers):
+                centred = X - X[~is_outlier].mean(axis=0, dtype=np.float64)
+                centred[is_outlier] = 0.0
+                norms = (centred * centred).sum(axis=1, keepdims=True)
             ones = np.ones_like(norms)
             # The inner product of a row of one and a row of the other is |x|^2 - 2 x'z + |z|^2.
             self.left, self.right = np.hstack([centred, norms, ones]), np.hstack([-2.0 * centred, ones, norms])
             # Squares below the smallest normal number are rounded to multiples of some 5e-324.
-            self.rounding = ROUNDING * largest + np.finfo(np.float64).tiny
+            self.rounding = ROUNDING * float(norms.max()) + np.finfo(np.float64).tiny
 
     def distance_of_rank(self, rank: int) -> float:
         """Return the distance of a rank among all pairs, exactly; the smallest distance has rank 1."""
@@ -165,7 +173,13 @@ class PairDistances:
                 raise ValueError(f"metric={self.metric!r}: distances of X overflow {distances.dtype}: scale X down.")
             return distances
         squares: Matrix = self.left[rows] @ self.right[columns].T
-        return np.maximum(squares, 0.0, out=squares)
+        np.maximum(squares, 0.0, out=squares)
+        row_numbers, column_numbers = np.arange(self.n)[rows], np.arange(self.n)[columns]
+        for i in np.flatnonzero(np.isin(row_numbers, self.outliers)):
+            squares[i] = self._measured(np.full(len(column_numbers), row_numbers[i]), column_numbers) ** 2
+        for j in np.flatnonzero(np.isin(column_numbers, self.outliers)):
+            squares[:, j] = self._measured(row_numbers, np.full(len(row_numbers), column_numbers[j])) ** 2
+        return squares
 
     def _over_blocks(self, function: Callable[[Matrix, int], T]) -> Iterator[T]:
         """Yield function(reduced, start) for blocks of rows from `start` against all later rows, each pair once."""
