@@ -312,5 +312,11 @@ def test_outliers_do_not_blur_the_distances_of_other_samples(rng, n_outliers):
     assert found.rounding < 1e-9
     for rank in (1, 1000, len(expected) // 2, len(expected)):
         assert found.distance_of_rank(rank) == pytest.approx(expected[rank - 1], rel=1e-14)
-    first, second = found.pairs_within(1.5)
-    assert len(first) == (expected <= 1.5).sum()
+    assert len(found.pairs_within(1.5)[0]) == (expected <= 1.5).sum()
+
+
+def test_samples_beside_many_duplicates_are_no_outliers(rng):
+    X = np.vstack([np.zeros((80, 4)), rng.normal(size=(40, 4))])
+    found = PairDistances(X, "euclidean", None)
+    assert len(found.outliers) == 0
+    assert found.distance_of_rank(5000) == pytest.approx(np.sort(pdist(X))[4999], rel=1e-14)

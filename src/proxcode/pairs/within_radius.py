@@ -35,6 +35,8 @@ MAX_PAIRS = 100_000_000
 MEASURED_PAIRS = 2048
 # Squared norm of an outlier, relative to the median of all samples.
 OUTLIER_NORM = 1e6
+# Rows from which the centre of the norms, a median, is found.
+MEDIAN_ROWS = 1000
 # Rounding of squared distances by inner products, relative to the largest squared norm.
 ROUNDING = 1e-12
 
@@ -57,19 +59,19 @@ class PairDistances:
         self.is_euclidean = metric in ("euclidean", "l2")
         self.rounding = 0.0
         if self.is_euclidean:
+            # Outliers are measured from differences: by inner products they would raise the rounding of all pairs.
             with np.errstate(over="ignore", invalid="ignore"):
-                centred = X - X.mean(axis=0, dtype=np.float64)
-                norms = (centred * centred).sum(axis=1, keepdims=True)
+                from_median = X - np.median(X[:: max(1, self.n // MEDIAN_ROWS)], axis=0)
+                norms = np.einsum("ij,ij->i", from_median, from_median, dtype=np.float64)
             # Squared distances are at most four times the largest squared norm.
             if not np.isfinite(4.0 * norms.max()):
                 raise ValueError("squared norms of X overflow float64: scale X down.")
-            # Outliers are measured from differences: by inner products they would raise the rounding of all pairs.
-            is_outlier = norms[:, 0] > OUTLIER_NORM * np.median(norms)
+            positive = norms[norms > 0]
+            is_outlier = norms > OUTLIER_NORM * (np.median(positive) if len(positive) else 0.0)
             self.outliers = np.flatnonzero(is_outlier)
-            if len(self.outliers):
-                centred = X - X[~is_outlier].mean(axis=0, dtype=np.float64)
-                centred[is_outlier] = 0.0
-                norms = (centred * centred).sum(axis=1, keepdims=True)
+            centred = X - X[~is_outlier].mean(axis=0, dtype=np.float64)
+            centred[is_outlier] = 0.0
+            norms = (centred * centred).sum(axis=1, keepdims=True)
             ones = np.ones_like(norms)
             # The inner product of a row of one and a row of the other is |x|^2 - 2 x'z + |z|^2.
             self.left, self.right = np.hstack([centred, norms, ones]), np.hstack([-2.0 * centred, ones, norms])
