@@ -273,7 +273,7 @@ def test_peers_rank_as_known_on_digits(better, worse, digits):
 @pytest.mark.parametrize("name", PEERS)
 @pytest.mark.parametrize(("n_bits", "error"), [(0, ValueError), (-3, ValueError), (2.5, TypeError), (True, TypeError)])
 def test_invalid_code_lengths_are_refused(name, n_bits, error, clouds):
-    with pytest.raises(error, match="n_bits"):
+    with pytest.raises(error, match=f"n_bits={n_bits}: expected an integer "):
         PEERS[name](n_bits=n_bits).fit(*clouds)
 
 
@@ -282,9 +282,9 @@ def test_itq_refuses_more_bits_than_features_or_samples(clouds):
         ITQ(7).fit(clouds[0])
     with pytest.raises(ValueError, match=r"n_bits=5: ITQ learns .*n_samples=4 and n_features=6; pass at most 4 bits"):
         ITQ(5).fit(clouds[0][:4])
-    with pytest.raises(ValueError, match="n_rotations=-1"):
+    with pytest.raises(ValueError, match="n_rotations=-1: expected an integer of at least 0"):
         ITQ(2, n_rotations=-1).fit(clouds[0])
-    with pytest.raises(TypeError, match=r"n_rotations=2\.5: (give a whole number|expected an integer)"):
+    with pytest.raises(TypeError, match=r"n_rotations=2\.5: expected an integer"):
         ITQ(2, n_rotations=2.5).fit(clouds[0])
 
 

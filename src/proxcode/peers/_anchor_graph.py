@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, squared_distances, with_positive_largest
 from proxcode.peers._base import Peer, Seed
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 N_ROUNDS = 10
 SMALLEST_EIGENVALUE = 1e-10
@@ -66,8 +66,8 @@ class AnchorGraphPeer(Peer):
         self.n_nearest = n_nearest
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        n_anchors = check_whole("n_anchors", self.n_anchors, 2)
-        n_nearest = check_whole("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors")
+        n_anchors = check_integer("n_anchors", self.n_anchors, 2)
+        n_nearest = check_integer("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors")
         anchors = k_means(X, min(n_anchors, len(X)), rng)
         if len(anchors) < 2:
             raise ValueError(

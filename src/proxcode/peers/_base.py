@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxcode.hamming import Codes, pack
 from proxcode.peers._arrays import Integers, Matrix, Rng
 from proxcode.utils.blocks import one_blas_thread
-from proxcode.utils.validation import check_points, check_whole
+from proxcode.utils.validation import check_samples, check_integer
 
 Seed = int | np.random.RandomState | None
 
@@ -81,7 +81,7 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
     def _check_samples(self, X: ArrayLike, *, reset: bool) -> Matrix:
         """Validate samples: a finite matrix of values whose squares do not overflow."""
-        samples = check_points(self, X, reset=reset)
+        samples = check_samples(self, X, reset=reset)
         extreme = max(float(samples.max()), float(samples.min()), key=abs)
         if abs(extreme) > LARGEST:
             raise ValueError(
@@ -91,7 +91,7 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
     def _check_n_bits(self, X: Matrix) -> int:
         """Validate the code length; peers with a largest code length override this method."""
-        return check_whole("n_bits", self.n_bits, 1)
+        return check_integer("n_bits", self.n_bits, 1)
 
     def _check_labels(self, y: Any, n_samples: int) -> Integers | None:
         """Ignore the labels; supervised peers override this method."""

@@ -14,7 +14,7 @@ from scipy.sparse.linalg import eigsh
 
 from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, squared_distances, with_positive_largest
 from proxcode.peers._base import Peer, Seed
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 Scale = Callable[[Matrix], Real]
 
@@ -49,7 +49,7 @@ class KernelPeer(Peer):
         return self.kernel_.project(X, self.weights_)
 
     def _draw_anchors(self, X: Matrix, scale: Scale, rng: Rng) -> Real:
-        return scale(X[rng.permutation(len(X))[: check_whole("n_anchors", self.n_anchors, 1)]])
+        return scale(X[rng.permutation(len(X))[: check_integer("n_anchors", self.n_anchors, 1)]])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 from proxcode.peers._arrays import Matrix, Real, map_rows, with_positive_largest
 from proxcode.peers._base import Peer
 from proxcode.utils.blocks import map_blocks, one_blas_thread
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 
 class LinearPeer(Peer):
@@ -49,7 +49,7 @@ def principal_axes(X: Matrix, n_axes: int) -> tuple[Real, Real]:
 def check_bits_of_axes(peer: Any, X: Matrix) -> int:
     """Validate the code length of a peer that derives each bit from a principal axis of X."""
     n, d = X.shape
-    n_bits = check_whole("n_bits", peer.n_bits, 1)
+    n_bits = check_integer("n_bits", peer.n_bits, 1)
     if n_bits > min(n, d):
         raise ValueError(
             f"n_bits={n_bits}: {type(peer).__name__} learns at most one bit per feature and per sample, and X has "

@@ -23,7 +23,7 @@ from proxcode.peers._base import OptionallySupervisedPeer, Seed
 from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import descend
 from proxcode.peers._linear import LinearPeer
-from proxcode.utils.validation import check_number, check_whole
+from proxcode.utils.validation import check_number, check_integer
 
 # Standard deviation of the initial weights.
 START = 1e-3
@@ -67,10 +67,10 @@ class BRE(OptionallySupervisedPeer, LinearPeer):
         self.tolerance = tolerance
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        check_whole("n_anchors", self.n_anchors, 1)
-        check_whole("n_rounds", self.n_rounds, 0)
+        check_integer("n_anchors", self.n_anchors, 1)
+        check_integer("n_rounds", self.n_rounds, 0)
         check_number("tolerance", self.tolerance)
-        subset = random_subset(len(X), check_whole("n_samples", self.n_samples, 2), rng)
+        subset = random_subset(len(X), check_integer("n_samples", self.n_samples, 2), rng)
         self.mean_ = X.mean(axis=0, dtype=np.float64)
         samples = UnitRows(self.mean_)(X[subset])
         wanted = _distances(samples) if y is None else (y[subset, None] != y[subset]).astype(np.float64)

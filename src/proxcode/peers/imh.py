@@ -28,7 +28,7 @@ from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest, kernel_width,
 from proxcode.peers._arrays import Real, Rng, with_positive_largest
 from proxcode.peers._base import Seed
 from proxcode.peers._tsne import t_sne
-from proxcode.utils.validation import check_number, check_whole
+from proxcode.utils.validation import check_number, check_integer
 
 SMALLEST_EIGENVALUE = 1e-3
 
@@ -57,7 +57,7 @@ class IMHLaplacian(AnchorGraphPeer):
         self.n_neighbors = n_neighbors
 
     def _projection(self, Z: Any, nearest: Nearest, rng: Rng) -> Real:
-        n_neighbors = check_whole("n_neighbors", self.n_neighbors, 2)
+        n_neighbors = check_integer("n_neighbors", self.n_neighbors, 2)
         row_sums = np.exp(-nearest.squared / self.sigma_**2).sum(axis=1)
         T = np.diag(Z.T @ row_sums) - (Z.T @ (diags_array(row_sums) @ Z)).toarray()
         values, vectors = eigh(_base_laplacian(self.anchors_, n_neighbors) + 2 * T)

@@ -17,7 +17,7 @@ from proxcode.peers._arrays import Matrix, Real, Rng
 from proxcode.peers._base import Seed
 from proxcode.peers._linear import LinearPeer, check_bits_of_axes, principal_axes, project
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 
 class ITQ(LinearPeer):
@@ -40,7 +40,7 @@ class ITQ(LinearPeer):
         return check_bits_of_axes(self, X)
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        n_rotations = check_whole("n_rotations", self.n_rotations, 0)
+        n_rotations = check_integer("n_rotations", self.n_rotations, 0)
         self.mean_, axes = principal_axes(X, self.n_bits)
         R, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))
         V = project(X, self.mean_, axes).astype(X.dtype, copy=False)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, random_subset, squared_distances
 from proxcode.peers._base import Peer, Seed
 from proxcode.peers._linear import check_bits_of_axes, principal_axes
-from proxcode.utils.validation import check_number, check_whole
+from proxcode.utils.validation import check_number, check_integer
 
 # Number of least-squares steps per codeword and round.
 TANGENTS = 5
@@ -75,10 +75,10 @@ class KMH(Peer):
         return check_bits_of_axes(self, X)
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        most = check_whole("bits_per_subspace", self.bits_per_subspace, 1, 10)
-        n_rounds = check_whole("n_rounds", self.n_rounds, 0)
+        most = check_integer("bits_per_subspace", self.bits_per_subspace, 1, 10)
+        n_rounds = check_integer("n_rounds", self.n_rounds, 0)
         affinity = check_number("affinity", self.affinity, at_least=0)
-        subset = random_subset(len(X), check_whole("n_samples", self.n_samples, 2), rng)
+        subset = random_subset(len(X), check_integer("n_samples", self.n_samples, 2), rng)
         self.mean_, axes = principal_axes(X, X.shape[1])
         samples = (X[subset] - self.mean_) @ axes
         n_bits = [min(most, self.n_bits - k) for k in range(0, self.n_bits, most)]

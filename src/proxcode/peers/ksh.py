@@ -19,7 +19,7 @@ import numpy as np
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, indicators, random_subset, signs
 from proxcode.peers._base import Seed, SupervisedPeer
 from proxcode.peers._kernel_features import Centred, KernelPeer, centred_kernel, leading, whitener
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 GAMMA = 1e-6
 # Limits of Nesterov's method: steps, halvings of a step, and the gain per sample of the last step.
@@ -44,7 +44,7 @@ class KSH(SupervisedPeer, KernelPeer):
         self.n_labelled = n_labelled
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
-        n_labelled = check_whole("n_labelled", self.n_labelled, 2)
+        n_labelled = check_integer("n_labelled", self.n_labelled, 2)
         scale = Centred(X.mean(axis=0, dtype=np.float64))
         anchors = self._draw_anchors(X, scale, rng)
         labelled = random_subset(len(X), n_labelled, rng)

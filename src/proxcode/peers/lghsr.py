@@ -19,7 +19,7 @@ import numpy as np
 from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest
 from proxcode.peers._arrays import Matrix, Real, Rng
 from proxcode.peers._base import Seed
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 
 class LGHSR(AnchorGraphPeer):
@@ -50,7 +50,7 @@ class LGHSR(AnchorGraphPeer):
         self.n_rotations = n_rotations
 
     def _projection(self, Z: Any, nearest: Nearest, rng: Rng) -> Real:
-        n_rotations = check_whole("n_rotations", self.n_rotations, 0)
+        n_rotations = check_integer("n_rotations", self.n_rotations, 0)
         _, W = self._eigenfunctions(Z)
         F = Z @ W
         Q, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))

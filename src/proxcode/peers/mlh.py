@@ -30,7 +30,7 @@ from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import loss_adjusted
 from proxcode.peers._linear import principal_axes
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.validation import check_number, check_whole
+from proxcode.utils.validation import check_number, check_integer
 
 # Number of pairs per step, and largest number per epoch.
 BATCH, MOST_PAIRS = 100, 100_000
@@ -94,7 +94,7 @@ class MLH(OptionallySupervisedPeer):
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         for name, least in {"n_components": 1, "n_neighbors": 1, "n_samples": 2, "n_epochs": 0}.items():
-            check_whole(name, getattr(self, name), least)
+            check_integer(name, getattr(self, name), least)
         for name in ("far_weight", "decay"):
             check_number(name, getattr(self, name), at_least=0)
         lines = _lines(self.n_bits, -(-self.n_bits // 8) if self.rho is None else self.rho, self.far_weight)
@@ -130,7 +130,7 @@ class MLH(OptionallySupervisedPeer):
 
 def _lines(n_bits: int, rho: Any, far_weight: float) -> Real:
     """Return slope and constant of the line l(m) of far pairs, then of near pairs."""
-    rho = check_whole("rho", rho, 0, n_bits, ", the code length")
+    rho = check_integer("rho", rho, 0, n_bits, ", the code length")
     far, near = far_weight / (rho + 1), 1 / (n_bits - rho + 1)
     return np.array([[-far, far * (rho + 1)], [near, near * (1 - rho)]])
 

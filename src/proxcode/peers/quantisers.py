@@ -24,7 +24,7 @@ from proxcode.peers._arrays import Matrix, Rng
 from proxcode.peers._base import Peer
 from proxcode.peers._linear import check_bits_of_axes
 from proxcode.utils.blocks import one_blas_thread
-from proxcode.utils.validation import check_points
+from proxcode.utils.validation import check_samples
 
 Single = NDArray[np.float32]
 
@@ -69,7 +69,7 @@ class Quantiser(Peer):
 
     def _check_samples(self, X: ArrayLike, *, reset: bool) -> Single:
         """Validate samples and convert them to single precision, the only one of FAISS."""
-        samples = check_points(self, X, reset=reset)
+        samples = check_samples(self, X, reset=reset)
         with np.errstate(over="ignore"):
             single = np.ascontiguousarray(samples, dtype=np.float32)
         if not np.isfinite(single).all():

@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve, solve
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, indicators, signs
 from proxcode.peers._base import Seed, SupervisedPeer
 from proxcode.peers._kernel_features import AnchorKernel, KernelPeer, UnitRows
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 SIGMA = 0.4
 NU, LAMBDA, DELTA = 1e-5, 1.0, 1e-2
@@ -42,7 +42,7 @@ class SDH(SupervisedPeer, KernelPeer):
         self.n_rounds = n_rounds
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
-        n_rounds = check_whole("n_rounds", self.n_rounds, 1)
+        n_rounds = check_integer("n_rounds", self.n_rounds, 1)
         scale = UnitRows(np.zeros(X.shape[1]))
         anchors = self._draw_anchors(X, scale, rng)
         self.kernel_ = AnchorKernel(scale, anchors, 2 * SIGMA**2, np.zeros(len(anchors)))

@@ -23,7 +23,7 @@ from proxcode.hashing import SVMHash, as_hash_function
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
 from proxcode.peers._base import Seed, SupervisedPeer
 from proxcode.peers._kernel_features import leading
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 SVM_SAMPLES = 2000
 MAX_SWEEPS = 100
@@ -55,7 +55,7 @@ class TSH(SupervisedPeer):
         self.n_labelled = n_labelled
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
-        labelled = random_subset(len(X), check_whole("n_labelled", self.n_labelled, 2), rng)
+        labelled = random_subset(len(X), check_integer("n_labelled", self.n_labelled, 2), rng)
         chosen = SVMHash(max_samples=SVM_SAMPLES) if self.hash_function is None else self.hash_function
         hash_function = as_hash_function(chosen)
         training = hash_function.begin(X[labelled], np.random.default_rng(rng.randint(2**31)))
