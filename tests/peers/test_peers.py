@@ -15,7 +15,7 @@ from proxcode.metrics import area_under_curve, precision_recall, ranking_counts
 from proxcode.peers import ITQ, LSH, PEERS, ClassifierCode, Hadamard, SpectralHashing
 from proxcode.peers._anchor_graph import AnchorGraphPeer
 from proxcode.peers._base import SupervisedPeer
-from proxcode.peers._linear import principal_axes, project
+from proxcode.peers._arrays import principal_axes, project
 from proxcode.peers.hadamard import hadamard_codewords, hadamard_order
 from proxcode.utils import blocks as _blocks
 

@@ -317,7 +317,11 @@ def test_the_number_of_bits_named_in_the_refusal_is_accepted(swiss):
         ({"n_anchors": 1}, ValueError, "n_anchors=1: expected an integer of at least 2"),
         ({"n_anchors": 2.5}, TypeError, r"n_anchors=2\.5: expected an integer"),
         ({"n_nearest": 0}, ValueError, "n_nearest=0: expected an integer from 1 to 300, the number of anchors"),
-        ({"n_anchors": 4, "n_nearest": 5}, ValueError, "n_nearest=5: expected an integer from 1 to 4, the number of anchors"),
+        (
+            {"n_anchors": 4, "n_nearest": 5},
+            ValueError,
+            "n_nearest=5: expected an integer from 1 to 4, the number of anchors",
+        ),
     ],
 )
 def test_invalid_numbers_of_anchors_are_refused(name, parameters, error, message, swiss):

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs, squared_distances
-from proxcode.peers._base import OptionallySupervisedPeer, Seed
+from proxcode.peers._base import LinearPeer, OptionallySupervisedPeer, Seed
 from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import descend
-from proxcode.peers._linear import LinearPeer
 from proxcode.utils.validation import check_number, check_integer
 
 # Standard deviation of the initial weights.

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Matrix, Real, Rng
-from proxcode.peers._base import Seed
-from proxcode.peers._linear import LinearPeer, check_bits_of_axes, principal_axes, project
-from proxcode.utils.blocks import map_blocks
+from proxcode.peers._arrays import Matrix, Real, Rng, principal_axes, project, sum_blocks
+from proxcode.peers._base import AxisPeer, LinearPeer, Seed
 from proxcode.utils.validation import check_integer
 
 
-class ITQ(LinearPeer):
+class ITQ(AxisPeer, LinearPeer):
     """Iterative quantisation: the rotation R of the principal components V that minimises |sign(VR) - VR|^2.
 
     A bit is a rotated principal component, so that there are at most as many bits as features and samples. Parameters
@@ -35,9 +33,6 @@ class ITQ(LinearPeer):
     def __init__(self, n_bits: int = 64, n_rotations: int = 50, random_state: Seed = None) -> None:
         super().__init__(n_bits, random_state)
         self.n_rotations = n_rotations
-
-    def _check_n_bits(self, X: Matrix) -> int:
-        return check_bits_of_axes(self, X)
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         n_rotations = check_integer("n_rotations", self.n_rotations, 0)
@@ -57,7 +52,4 @@ def _correlations(V: Matrix, R: Matrix) -> Real:
         corners = np.where(V[rows] @ R >= 0, 1, -1).astype(V.dtype)
         return corners.T @ V[rows]
 
-    total = np.zeros(R.shape)
-    for _, block in map_blocks(of_block, len(V)):
-        total += block
-    return total
+    return sum_blocks(of_block, len(V))

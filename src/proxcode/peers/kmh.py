@@ -23,16 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, random_subset, squared_distances
-from proxcode.peers._base import Peer, Seed
-from proxcode.peers._linear import check_bits_of_axes, principal_axes
+from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, principal_axes, random_subset, squared_distances
+from proxcode.peers._base import AxisPeer, Seed
 from proxcode.utils.validation import check_number, check_integer
 
 # Number of least-squares steps per codeword and round.
 TANGENTS = 5
 
 
-class KMH(Peer):
+class KMH(AxisPeer):
     """K-means hashing: a product of codebooks of `bits_per_subspace` bits each; the last may have fewer bits.
 
     Each bit starts from a principal axis, so that there are at most as many bits as features and samples. Parameters
@@ -71,9 +70,6 @@ class KMH(Peer):
         self.n_samples = n_samples
         self.n_rounds = n_rounds
 
-    def _check_n_bits(self, X: Matrix) -> int:
-        return check_bits_of_axes(self, X)
-
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         most = check_integer("bits_per_subspace", self.bits_per_subspace, 1, 10)
         n_rounds = check_integer("n_rounds", self.n_rounds, 0)
@@ -108,16 +104,7 @@ class Subspace:
 
 
 def index_bits(n_codewords: int) -> Real:
-    """Return the bits of 0, 1, ..., the most significant bit first.
-
-    Examples
-    --------
-    >>> index_bits(4)
-    array([[0., 0.],
-           [0., 1.],
-           [1., 0.],
-           [1., 1.]])
-    """
+    """Return the bits of 0, ..., n_codewords - 1 in rows, the most significant bit first."""
     b = n_codewords.bit_length() - 1
     return (np.arange(n_codewords)[:, None] >> np.arange(b)[::-1] & 1).astype(np.float64)
 

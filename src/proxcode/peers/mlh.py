@@ -24,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, map_rows, random_subset, signs, squared_distances
+from proxcode.peers._arrays import (
+    Integers, Matrix, Real, Rng, map_rows, principal_axes, random_subset, signs, squared_distances,
+)  # fmt: skip
 from proxcode.peers._base import OptionallySupervisedPeer, Seed
 from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import loss_adjusted
-from proxcode.peers._linear import principal_axes
 from proxcode.utils.blocks import map_blocks
 from proxcode.utils.validation import check_number, check_integer
 

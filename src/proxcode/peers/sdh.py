@@ -14,7 +14,7 @@ Shen, Shen, Liu, Shen, "Supervised Discrete Hashing" (CVPR 2015), as in their re
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, indicators, signs
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, signs
 from proxcode.peers._base import Seed, SupervisedPeer
 from proxcode.peers._kernel_features import AnchorKernel, KernelPeer, UnitRows
 from proxcode.utils.validation import check_integer
@@ -48,7 +48,7 @@ class SDH(SupervisedPeer, KernelPeer):
         self.kernel_ = AnchorKernel(scale, anchors, 2 * SIGMA**2, np.zeros(len(anchors)))
         B = signs(rng.standard_normal((len(X), self.n_bits)))
         phi = np.hstack([self.kernel_.features(X), np.ones((len(X), 1))])
-        self.weights_ = _alternate(phi, indicators(y), B, n_rounds)
+        self.weights_ = _alternate(phi, np.eye(len(self.classes_))[y], B, n_rounds)
 
 
 def _alternate(phi: Real, Y: Real, B: Real, n_rounds: int) -> Real:

@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Matrix, Real, Rng, signs
+from proxcode.peers._arrays import Matrix, Real, Rng, signs, sum_blocks
 from proxcode.peers._kernel_features import KernelPeer, UnitRows, centred_kernel, leading, whitener
-from proxcode.utils.blocks import map_blocks
 
 RHO = 2.0
 GAMMA = 1e-6
@@ -42,9 +41,7 @@ class SGH(KernelPeer):
 
 def _transformed_graph(X: Matrix, scale: UnitRows, features: Real) -> Real:
     """Return F'P'QF for features F, shape (m, m)."""
-    to_p = np.zeros((features.shape[1], X.shape[1] + 2))
-    for _, block in map_blocks(lambda rows: features[rows].T @ _transform(scale(X[rows])), len(X)):
-        to_p += block
+    to_p = sum_blocks(lambda rows: features[rows].T @ _transform(scale(X[rows])), len(X))
     common, constant = to_p[:, :-1], to_p[:, -1]
     return common @ common.T - np.outer(constant, constant)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from proxcode.peers._arrays import Matrix, Rng
 from proxcode.peers._base import Peer, Seed
+from proxcode.utils.validation import check_integer
 
 
 class Sign(Peer):
@@ -48,15 +49,7 @@ class Sign(Peer):
 
     def _check_n_bits(self, X: Matrix) -> int:
         d = X.shape[1]
-        if self.n_bits is None:
-            return d
-        n_bits = super()._check_n_bits(X)
-        if n_bits > d:
-            raise ValueError(
-                f"n_bits={n_bits}: Sign derives one bit from each feature, and X has n_features={d}; pass at most {d} "
-                "bits, or None for all features."
-            )
-        return n_bits
+        return d if self.n_bits is None else check_integer("n_bits", self.n_bits, 1, d, ", n_features; None uses all")
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         used = X[:, : self.n_bits]

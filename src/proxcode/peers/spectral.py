@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, principal_axes, project
 from proxcode.peers._base import Peer
-from proxcode.peers._linear import principal_axes, project
 
 
 class SpectralHashing(Peer):

@@ -93,12 +93,6 @@ def infer(bits: NDArray[np.int8], classes: Integers) -> NDArray[np.int8]:
 
 
 def pair_weights(distance: Real, near: NDArray[np.bool_], r: int) -> Real:
-    """Return l(d) - l(d + 1) of pairs at distance d over the r - 1 bits before the r-th.
-
-    Examples
-    --------
-    >>> pair_weights(np.array([0.0, 1.0, 0.0, 1.0]), np.array([True, True, False, False]), r=4)
-    array([-1., -3.,  3.,  1.])
-    """
+    """Return l(d) - l(d + 1) of pairs at distance d over the r - 1 bits before the r-th."""
     far_loss, far_loss_apart = (np.maximum(r / 2 - d, 0) ** 2 for d in (distance, distance + 1))
     return np.where(near, -(2 * distance + 1), far_loss - far_loss_apart)
