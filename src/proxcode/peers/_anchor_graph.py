@@ -12,6 +12,7 @@ Liu, He, Chang, "Large Graph Construction for Scalable Semi-Supervised Learning"
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, squared_distances, with_positive_largest
-from proxcode.peers._base import Peer, Seed
+from proxcode.peers._base import Peer
 from proxcode.utils.blocks import map_blocks
 from proxcode.utils.validation import check_integer
 
@@ -34,6 +35,7 @@ class Nearest(NamedTuple):
     squared: Real
 
 
+@dataclass(eq=False, repr=False)
 class AnchorGraphPeer(Peer):
     """Base class of peers whose margins are linear in a sample's row z of Z: z w_k for bit k.
 
@@ -60,10 +62,8 @@ class AnchorGraphPeer(Peer):
         w_k in column k.
     """
 
-    def __init__(self, n_bits: int = 64, n_anchors: int = 300, n_nearest: int = 3, random_state: Seed = None) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_anchors = n_anchors
-        self.n_nearest = n_nearest
+    n_anchors: int = 300
+    n_nearest: int = 3
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         n_anchors = check_integer("n_anchors", self.n_anchors, 2)

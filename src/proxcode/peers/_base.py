@@ -6,6 +6,7 @@
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -25,6 +26,7 @@ Seed = int | np.random.RandomState | None
 LARGEST = 1e140
 
 
+@dataclass(eq=False, repr=False)
 class Peer(BinaryEncoderMixin, BaseEstimator, ABC):
     """Base class of the methods that learn binary codes.
 
@@ -49,9 +51,8 @@ class Peer(BinaryEncoderMixin, BaseEstimator, ABC):
     (1797, 4)
     """
 
-    def __init__(self, n_bits: int = 64, random_state: Seed = None) -> None:
-        self.n_bits = n_bits
-        self.random_state = random_state
+    n_bits: int = 64
+    random_state: Seed = field(default=None, kw_only=True)
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from the samples X and, if the method is supervised, from the class labels y."""

@@ -13,7 +13,7 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import eigsh
 
 from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, squared_distances, with_positive_largest
-from proxcode.peers._base import Peer, Seed
+from proxcode.peers._base import Peer
 from proxcode.utils.validation import check_integer
 
 Scale = Callable[[Matrix], Real]
@@ -22,6 +22,7 @@ Scale = Callable[[Matrix], Real]
 LANCZOS_FROM = 1000
 
 
+@dataclass(eq=False, repr=False)
 class KernelPeer(Peer):
     """Base class of peers whose margins are linear in kernel features by anchors.
 
@@ -41,9 +42,7 @@ class KernelPeer(Peer):
         Direction of each bit; a last row, if present, is added to the margins.
     """
 
-    def __init__(self, n_bits: int = 64, n_anchors: int = 300, random_state: Seed = None) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_anchors = n_anchors
+    n_anchors: int = 300
 
     def _margins(self, X: Matrix) -> Matrix:
         return self.kernel_.project(X, self.weights_)

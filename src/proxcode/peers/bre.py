@@ -14,20 +14,22 @@ Kulis, Darrell, "Learning to Hash with Binary Reconstructive Embeddings" (NIPS 2
 All pairs of the random samples are used; the paper uses 5 % of them.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs, squared_distances
-from proxcode.peers._base import LinearPeer, OptionallySupervisedPeer, Seed
+from proxcode.peers._base import LinearPeer, OptionallySupervisedPeer
 from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import descend
-from proxcode.utils.validation import check_number, check_integer
+from proxcode.utils.validation import check_integer, check_number
 
 # Standard deviation of the initial weights.
 START = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class BRE(OptionallySupervisedPeer, LinearPeer):
     """Binary reconstructive embeddings with a linear kernel; learns from class labels if they are given.
 
@@ -50,20 +52,10 @@ class BRE(OptionallySupervisedPeer, LinearPeer):
         Mean squared error of the distances, initially and after each round.
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        n_anchors: int = 50,
-        n_samples: int = 1000,
-        n_rounds: int = 200,
-        tolerance: float = 1e-6,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_anchors = n_anchors
-        self.n_samples = n_samples
-        self.n_rounds = n_rounds
-        self.tolerance = tolerance
+    n_anchors: int = 50
+    n_samples: int = 1000
+    n_rounds: int = 200
+    tolerance: float = 1e-6
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         check_integer("n_anchors", self.n_anchors, 1)

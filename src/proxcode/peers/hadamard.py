@@ -11,6 +11,7 @@ Koutaki, Shirai, Ambai, "Hadamard Coding for Supervised Discrete Hashing" (IEEE 
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,13 +21,14 @@ from proxcode.hashing import as_hash_function
 from proxcode.hashing.training import LabelTraining
 from proxcode.pairs import SameClassPairs
 from proxcode.peers._arrays import Integers, Matrix, Rng
-from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._base import SupervisedPeer
 
 Codewords = NDArray[np.int8]
 
 MIN_ORDER = 128
 
 
+@dataclass(eq=False, repr=False)
 class CodewordPeer(SupervisedPeer):
     """Base class of peers that assign a codeword to each class, whose bits a hash function then learns.
 
@@ -48,9 +50,7 @@ class CodewordPeer(SupervisedPeer):
     hash_function_ : HashFunction
     """
 
-    def __init__(self, n_bits: int = 64, *, hash_function: Any = None, random_state: Seed = None) -> None:
-        super().__init__(n_bits, random_state)
-        self.hash_function = hash_function
+    hash_function: Any = field(default=None, kw_only=True)
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         self.codewords_, targets = self._choose_codewords(len(self.classes_), rng)

@@ -18,6 +18,7 @@ IMH-LE embeds by Laplacian eigenmaps of base samples and all samples together:
 IMH-tSNE embeds by t-SNE (`_tsne.py`) with perplexity 10.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,13 @@ from scipy.sparse import diags_array
 
 from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest, kernel_width, nearest_anchors
 from proxcode.peers._arrays import Real, Rng, with_positive_largest
-from proxcode.peers._base import Seed
 from proxcode.peers._tsne import t_sne
-from proxcode.utils.validation import check_number, check_integer
+from proxcode.utils.validation import check_integer, check_number
 
 SMALLEST_EIGENVALUE = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class IMHLaplacian(AnchorGraphPeer):
     """IMH-LE: Laplacian eigenmaps of base samples, extended to all samples by weighted means.
 
@@ -45,16 +46,7 @@ class IMHLaplacian(AnchorGraphPeer):
         Number k of nearest base samples, itself included, to which a base sample is linked.
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        n_anchors: int = 300,
-        n_nearest: int = 3,
-        n_neighbors: int = 20,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, n_anchors, n_nearest, random_state)
-        self.n_neighbors = n_neighbors
+    n_neighbors: int = 20
 
     def _projection(self, Z: Any, nearest: Nearest, rng: Rng) -> Real:
         n_neighbors = check_integer("n_neighbors", self.n_neighbors, 2)
@@ -71,6 +63,7 @@ class IMHLaplacian(AnchorGraphPeer):
         return with_positive_largest(smooth[:, : self.n_bits])
 
 
+@dataclass(eq=False, repr=False)
 class IMHTSNE(AnchorGraphPeer):
     """IMH-tSNE: t-SNE of base samples, extended to all samples by weighted means.
 
@@ -83,16 +76,7 @@ class IMHTSNE(AnchorGraphPeer):
         Effective number of neighbours in t-SNE; reduced to a third of the number of base samples if that is smaller.
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        n_anchors: int = 300,
-        n_nearest: int = 3,
-        perplexity: float = 10.0,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, n_anchors, n_nearest, random_state)
-        self.perplexity = perplexity
+    perplexity: float = 10.0
 
     def _projection(self, Z: Any, nearest: Nearest, rng: Rng) -> Real:
         perplexity = check_number("perplexity", self.perplexity, above=1)

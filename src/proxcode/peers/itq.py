@@ -9,15 +9,17 @@ Gong, Lazebnik, "Iterative Quantization: A Procrustean Approach to Learning Bina
 5. 3 and 4 again, `n_rotations` times.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proxcode.peers._arrays import Matrix, Real, Rng, principal_axes, project, sum_blocks
-from proxcode.peers._base import AxisPeer, LinearPeer, Seed
+from proxcode.peers._base import AxisPeer, LinearPeer
 from proxcode.utils.validation import check_integer
 
 
+@dataclass(eq=False, repr=False)
 class ITQ(AxisPeer, LinearPeer):
     """Iterative quantisation: the rotation R of the principal components V that minimises |sign(VR) - VR|^2.
 
@@ -30,9 +32,7 @@ class ITQ(AxisPeer, LinearPeer):
         Number of times that corners and rotation are updated.
     """
 
-    def __init__(self, n_bits: int = 64, n_rotations: int = 50, random_state: Seed = None) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_rotations = n_rotations
+    n_rotations: int = 50
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         n_rotations = check_integer("n_rotations", self.n_rotations, 0)

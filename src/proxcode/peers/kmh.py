@@ -24,13 +24,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, principal_axes, random_subset, squared_distances
-from proxcode.peers._base import AxisPeer, Seed
-from proxcode.utils.validation import check_number, check_integer
+from proxcode.peers._base import AxisPeer
+from proxcode.utils.validation import check_integer, check_number
 
 # Number of least-squares steps per codeword and round.
 TANGENTS = 5
 
 
+@dataclass(eq=False, repr=False)
 class KMH(AxisPeer):
     """K-means hashing: a product of codebooks of `bits_per_subspace` bits each; the last may have fewer bits.
 
@@ -55,20 +56,10 @@ class KMH(AxisPeer):
         Axes, of shape (d, size), and codewords, of shape (2^b, size); the bits of codeword i are those of i.
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        bits_per_subspace: int = 4,
-        affinity: float = 10.0,
-        n_samples: int = 10000,
-        n_rounds: int = 50,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, random_state)
-        self.bits_per_subspace = bits_per_subspace
-        self.affinity = affinity
-        self.n_samples = n_samples
-        self.n_rounds = n_rounds
+    bits_per_subspace: int = 4
+    affinity: float = 10.0
+    n_samples: int = 10000
+    n_rounds: int = 50
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         most = check_integer("bits_per_subspace", self.bits_per_subspace, 1, 10)

@@ -13,11 +13,12 @@ R is represented by class indicators and bits, never as a matrix.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
-from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import Centred, KernelPeer, centred_kernel, leading, whitener
 from proxcode.utils.validation import check_integer
 
@@ -28,6 +29,7 @@ GAMMA = 1e-6
 MAX_STEPS, MAX_HALVINGS, GAIN = 500, 50, 0.01
 
 
+@dataclass(eq=False, repr=False)
 class KSH(SupervisedPeer, KernelPeer):
     """Supervised hashing with kernels.
 
@@ -39,11 +41,7 @@ class KSH(SupervisedPeer, KernelPeer):
         Number of random samples whose labels are used; all if there are fewer.
     """
 
-    def __init__(
-        self, n_bits: int = 64, n_anchors: int = 300, n_labelled: int = 1000, random_state: Seed = None
-    ) -> None:
-        super().__init__(n_bits, n_anchors, random_state)
-        self.n_labelled = n_labelled
+    n_labelled: int = 1000
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         n_labelled = check_integer("n_labelled", self.n_labelled, 2)
@@ -58,20 +56,20 @@ def _directions(K: Real, Y: Real, r: int) -> Real:
     """Return the directions of r bits, shape (m, r), for class indicators Y."""
     B = np.empty((len(K), 0))
 
-    def times_R(h: Real) -> Real:
+    def times_residual(h: Real) -> Real:
         """Return Rh for R = r(2YY' - 11') - BB' with the bits B so far."""
         return r * (Y @ (2 * (Y.T @ h)) - h.sum(axis=0)) - B @ (B.T @ h)
 
     to_white = whitener(K, GAMMA)
     white = K @ to_white
-    A = white.T @ times_R(white)
+    A = white.T @ times_residual(white)
     directions = []
     for _ in range(r):
         start = to_white @ leading(A)
         start *= np.sqrt(len(K)) / (np.linalg.norm(K @ start) or 1.0)
-        candidates = [start, _descend(K, times_R, start)]
+        candidates = [start, _descend(K, times_residual, start)]
         bits = [signs(K @ direction) for direction in candidates]
-        best = int(np.argmax([bit @ times_R(bit) for bit in bits]))
+        best = int(np.argmax([bit @ times_residual(bit) for bit in bits]))
         directions.append(candidates[best])
         B = np.column_stack([B, bits[best]])
         image = white.T @ bits[best]
@@ -79,22 +77,22 @@ def _directions(K: Real, Y: Real, r: int) -> Real:
     return np.column_stack(directions)
 
 
-def _descend(K: Real, times_R: Product, start: Real) -> Real:
+def _descend(K: Real, times_residual: Product, start: Real) -> Real:
     """Return the last direction of Nesterov's gradient method.
 
     The iterates are stored as (a, Ka), so that a step needs one product with K' and one with K.
     """
     last = here = np.concatenate([start, K @ start])
     m = len(start)
-    cost, curvature, momentum, next_momentum = _smooth(times_R, here[m:])[0], 1.0, 0.0, 1.0
+    cost, curvature, momentum, next_momentum = _smooth(times_residual, here[m:])[0], 1.0, 0.0, 1.0
     for _ in range(MAX_STEPS):
         ahead = here + (momentum - 1) / next_momentum * (here - last)
-        value, h, Rh = _smooth(times_R, ahead[m:])
+        value, h, Rh = _smooth(times_residual, ahead[m:])
         slope = -(K.T @ (Rh * (1 - h**2)))
         step = np.concatenate([slope, K @ slope])
         for _ in range(MAX_HALVINGS + 1):
             trial = ahead - step / curvature
-            trial_cost = _smooth(times_R, trial[m:])[0]
+            trial_cost = _smooth(times_residual, trial[m:])[0]
             if trial_cost <= value - slope @ slope / (2 * curvature):
                 break
             curvature *= 2
@@ -107,8 +105,8 @@ def _descend(K: Real, times_R: Product, start: Real) -> Real:
     return here[:m]
 
 
-def _smooth(times_R: Product, Ka: Real) -> tuple[float, Real, Real]:
+def _smooth(times_residual: Product, Ka: Real) -> tuple[float, Real, Real]:
     """Return -h'Rh, h and Rh for h = 2/(1 + exp(-Ka)) - 1."""
     h = np.tanh(Ka / 2)
-    Rh = times_R(h)
+    Rh = times_residual(h)
     return -float(h @ Rh), h, Rh

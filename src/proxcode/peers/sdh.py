@@ -11,11 +11,13 @@ Shen, Shen, Liu, Shen, "Supervised Discrete Hashing" (CVPR 2015), as in their re
 6. the bits of a sample are sign(phi(x)P).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve
 
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, signs
-from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import AnchorKernel, KernelPeer, UnitRows
 from proxcode.utils.validation import check_integer
 
@@ -24,6 +26,7 @@ NU, LAMBDA, DELTA = 1e-5, 1.0, 1e-2
 INNER_ROUNDS = 10
 
 
+@dataclass(eq=False, repr=False)
 class SDH(SupervisedPeer, KernelPeer):
     """Supervised discrete hashing.
 
@@ -37,9 +40,8 @@ class SDH(SupervisedPeer, KernelPeer):
         Number of times that bits, classifier and hash function are updated.
     """
 
-    def __init__(self, n_bits: int = 64, n_anchors: int = 1000, n_rounds: int = 5, random_state: Seed = None) -> None:
-        super().__init__(n_bits, n_anchors, random_state)
-        self.n_rounds = n_rounds
+    n_anchors: int = 1000
+    n_rounds: int = 5
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         n_rounds = check_integer("n_rounds", self.n_rounds, 1)

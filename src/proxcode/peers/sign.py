@@ -4,15 +4,17 @@
 2. bit k of x is 1 where x_k > mean_k.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from proxcode.peers._arrays import Matrix, Rng
-from proxcode.peers._base import Peer, Seed
+from proxcode.peers._base import Peer
 from proxcode.utils.validation import check_integer
 
 
+@dataclass(eq=False, repr=False)
 class Sign(Peer):
     """Bit k is 1 where feature k is above 0, or above its mean.
 
@@ -40,12 +42,8 @@ class Sign(Peer):
            [0, 1, 1]], dtype=uint8)
     """
 
-    n_bits: Any
-
-    def __init__(self, n_bits: int | None = None, *, centred: bool = False, random_state: Seed = None) -> None:
-        self.n_bits = n_bits
-        self.centred = centred
-        self.random_state = random_state
+    n_bits: Any = None
+    centred: bool = field(default=False, kw_only=True)
 
     def _check_n_bits(self, X: Matrix) -> int:
         d = X.shape[1]

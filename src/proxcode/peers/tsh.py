@@ -14,6 +14,7 @@ A block is the samples of one class with the same code so far. All its pairs att
 a_ij to the others: its best bits are equal, and the a_ij of blocks, weighted by their sizes, suffice.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from proxcode.hashing import SVMHash, as_hash_function
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
-from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import leading
 from proxcode.utils.validation import check_integer
 
@@ -29,6 +30,7 @@ SVM_SAMPLES = 2000
 MAX_SWEEPS = 100
 
 
+@dataclass(eq=False, repr=False)
 class TSH(SupervisedPeer):
     """Two-step hashing with the hinge loss.
 
@@ -47,12 +49,8 @@ class TSH(SupervisedPeer):
     hash_function_ : HashFunction
     """
 
-    def __init__(
-        self, n_bits: int = 64, *, hash_function: Any = None, n_labelled: int = 5000, random_state: Seed = None
-    ) -> None:
-        super().__init__(n_bits, random_state)
-        self.hash_function = hash_function
-        self.n_labelled = n_labelled
+    hash_function: Any = field(default=None, kw_only=True)
+    n_labelled: int = field(default=5000, kw_only=True)
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         labelled = random_subset(len(X), check_integer("n_labelled", self.n_labelled, 2), rng)
