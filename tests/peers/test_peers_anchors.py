@@ -5,7 +5,7 @@ import pytest
 
 from proxcode.peers import AGH, DGH, IMHTSNE, LGHSR, PEERS, IMHLaplacian, TwoLayerAGH
 from proxcode.peers._anchor_graph import AnchorGraphPeer, eigenfunctions, k_means, nearest_anchors
-from proxcode.peers._tsne import _gradient, _joint, t_sne
+from proxcode.peers.imh import _gradient, _joint, t_sne
 
 ANCHOR_PEERS = {name: peer for name, peer in PEERS.items() if issubclass(peer, AnchorGraphPeer)}
 SIZES = {"n_anchors": 25, "n_nearest": 3}

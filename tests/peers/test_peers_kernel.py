@@ -69,7 +69,7 @@ def test_sign_of_centred_features_is_that_of_features_minus_their_mean(clouds):
 
 
 def test_sign_refuses_more_bits_than_features(clouds):
-    with pytest.raises(ValueError, match=r"n_bits=7: Sign .*n_features=6; pass at most 6 bits, or None for all"):
+    with pytest.raises(ValueError, match=r"n_bits=7: .* from 1 to 6, the number of features; None uses all features"):
         Sign(7).fit(clouds[0])
 
 

@@ -319,7 +319,7 @@ def test_labels_are_used_where_given_and_may_be_names(peer, clouds):
         (MLH(4, decay=None), TypeError, "decay=None: expected a number of at least 0"),
         (BRE(4, tolerance=float("nan")), ValueError, "tolerance=nan: expected a number"),
         (KMH(4, n_samples=0), ValueError, "n_samples=0: expected an integer of at least 2"),
-        (KMH(7), ValueError, "n_bits=7: .*n_features=6; pass at most 6 bits"),
+        (KMH(7), ValueError, "n_bits=7: expected an integer from 1 to 6, .*n_features=6"),
     ],
 )
 def test_parameters_of_bre_mlh_and_kmh_out_of_range_are_refused(model, error, message, clouds):

@@ -26,14 +26,12 @@ LANCZOS_FROM = 1000
 class KernelPeer(Peer):
     """Base class of peers whose margins are linear in kernel features by anchors.
 
+    Parameters not listed are those of `Peer`.
+
     Parameters
     ----------
-    n_bits : int, default=64
-        Code length.
     n_anchors : int, default=300
         Number m of anchors; all samples become anchors if there are fewer.
-    random_state : int, RandomState or None, default=None
-        Seed of the choice of anchors, then of the random choices of the method.
 
     Attributes
     ----------

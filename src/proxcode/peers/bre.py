@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs, squared_distances
+from proxcode.peers._arrays import Matrix, Rng, random_subset, signs, squared_distances
 from proxcode.peers._base import LinearPeer, OptionallySupervisedPeer
 from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import descend
@@ -64,14 +64,13 @@ class BRE(OptionallySupervisedPeer, LinearPeer):
         subset = random_subset(len(X), check_integer("n_samples", self.n_samples, 2), rng)
         self.mean_ = X.mean(axis=0, dtype=np.float64)
         samples = UnitRows(self.mean_)(X[subset])
-        wanted = _distances(samples) if y is None else (y[subset, None] != y[subset]).astype(np.float64)
-        anchors, weights = self._descend(samples @ samples.T, wanted, rng)
-        self.directions_ = np.column_stack([w @ samples[a] for a, w in zip(anchors, weights, strict=True)])
-
-    def _descend(self, gram: Real, wanted: Real, rng: Rng) -> tuple[Integers, Real]:
-        """Return the numbers of the anchors and their weights, each of shape (n_bits, n_anchors)."""
-        n = len(gram)
-        anchors = np.array([rng.permutation(n)[: self.n_anchors] for _ in range(self.n_bits)])
+        if y is None:
+            squared = squared_distances(samples, samples)
+            wanted = squared / (squared.max() or 1.0)
+        else:
+            wanted = (y[subset, None] != y[subset]).astype(np.float64)
+        gram = samples @ samples.T
+        anchors = np.array([rng.permutation(len(gram))[: self.n_anchors] for _ in range(self.n_bits)])
         weights = START * rng.standard_normal(anchors.shape)
         margins = np.array([w @ gram[a] for a, w in zip(anchors, weights, strict=True)])
         bits = signs(margins)
@@ -84,10 +83,4 @@ class BRE(OptionallySupervisedPeer, LinearPeer):
             if losses[-2] - losses[-1] <= self.tolerance:
                 break
         self.losses_ = np.array(losses)
-        return anchors, weights
-
-
-def _distances(samples: Real) -> Real:
-    """Return d(i, j) in [0, 1] without class labels."""
-    squared = squared_distances(samples, samples)
-    return squared / (squared.max() or 1.0)
+        self.directions_ = np.column_stack([w @ samples[a] for a, w in zip(anchors, weights, strict=True)])

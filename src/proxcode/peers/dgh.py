@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest, inverse_or_zero
-from proxcode.peers._arrays import Real, Rng
+from proxcode.peers._arrays import Real, Rng, signs
 from proxcode.utils.validation import check_number
 
 # Largest numbers of iterations of steps 2, 3 and 5.
@@ -60,7 +60,7 @@ def _start(H: Real, values: Real) -> tuple[Real, Real]:
     """Return B and Y of step 2; H is multiplied by n^1/2."""
     R, B = np.eye(len(values)), np.zeros_like(H)
     for _ in range(N_START):
-        before, B = B, np.where(H @ (values[:, None] * R) >= 0, 1.0, -1.0)
+        before, B = B, signs(H @ (values[:, None] * R))
         if np.array_equal(B, before):
             break
         U, _, V_transposed = np.linalg.svd(values[:, None] * (H.T @ B))

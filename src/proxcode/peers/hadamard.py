@@ -32,7 +32,8 @@ MIN_ORDER = 128
 class CodewordPeer(SupervisedPeer):
     """Base class of peers that assign a codeword to each class, whose bits a hash function then learns.
 
-    A subclass chooses the codewords in `_choose_codewords`.
+    A subclass chooses the codewords in `_choose_codewords`. Parameters and attributes not listed are those of
+    `SupervisedPeer`.
 
     Parameters
     ----------
@@ -40,12 +41,9 @@ class CodewordPeer(SupervisedPeer):
         Code length. Some classes share a codeword if there are more than 2^n_bits classes.
     hash_function : HashFunction or classifier, default=None
         Learns the bits of the codewords. None is `KernelHash()`.
-    random_state : int, RandomState or None, default=None
-        Seed of the choice of codewords, then of the hash function.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
     codewords_ : ndarray of int8, -1 or +1, shape (n_classes, n_bits)
     hash_function_ : HashFunction
     """

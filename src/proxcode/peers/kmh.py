@@ -18,7 +18,7 @@ codeword, an upper bound; the rest is least squares, c_j = (m_j + 2 lambda sum_i
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,21 +77,17 @@ class KMH(AxisPeer):
     def _margins(self, X: Matrix) -> Matrix:
         def of_block(block: Matrix) -> Real:
             centred = block - self.mean_
-            return 2 * np.hstack([subspace.bits(centred) for subspace in self.subspaces_]) - 1
+            bits = [index_bits(len(words))[nearest(centred @ axes, words)] for axes, words in self.subspaces_]
+            return 2 * np.hstack(bits) - 1
 
         return map_rows(of_block, X, self.n_bits)
 
 
-@dataclass(frozen=True)
-class Subspace:
+class Subspace(NamedTuple):
     """Axes of a subspace and its codewords."""
 
     axes: Real
     codewords: Real
-
-    def bits(self, X: Matrix) -> Real:
-        """Return the bits of the nearest codewords, shape (n, b)."""
-        return index_bits(len(self.codewords))[nearest(X @ self.axes, self.codewords)]
 
 
 def index_bits(n_codewords: int) -> Real:

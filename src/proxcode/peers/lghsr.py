@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest
-from proxcode.peers._arrays import Matrix, Real, Rng
+from proxcode.peers._arrays import Matrix, Real, Rng, signs
 from proxcode.utils.validation import check_integer
 
 
@@ -48,7 +48,7 @@ class LGHSR(AnchorGraphPeer):
         Q, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))
         for _ in range(n_rotations):
             rotated = F @ Q
-            B = np.where(rotated >= np.median(rotated, axis=0), 1.0, -1.0)
+            B = signs(rotated - np.median(rotated, axis=0))
             U, _, V_transposed = np.linalg.svd(F.T @ B)
             Q = U @ V_transposed
         self.threshold_ = np.median(F @ Q, axis=0)

@@ -77,7 +77,7 @@ class Quantiser(Peer):
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         with _single_threaded_faiss(self) as faiss:
-            index = self._chain(faiss, *X.shape, seed=int(rng.randint(2**31 - 1)))
+            index = self._chain(faiss, len(X), X.shape[1], int(rng.randint(2**31 - 1)))
             index.train(X)
         self.index_, self.code_size_ = index, int(index.sa_code_size())
 

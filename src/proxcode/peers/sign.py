@@ -47,7 +47,8 @@ class Sign(Peer):
 
     def _check_n_bits(self, X: Matrix) -> int:
         d = X.shape[1]
-        return d if self.n_bits is None else check_integer("n_bits", self.n_bits, 1, d, ", n_features; None uses all")
+        hint = ", the number of features; None uses all features"
+        return d if self.n_bits is None else check_integer("n_bits", self.n_bits, 1, d, hint)
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         used = X[:, : self.n_bits]
