@@ -66,9 +66,7 @@ class AnchorGraphPeer(Peer):
         n_nearest = check_integer("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors")
         anchors = k_means(X, min(n_anchors, len(X)), rng)
         if len(anchors) < 2:
-            raise ValueError(
-                f"X has n_samples={len(X)}, all equal: {type(self).__name__} needs at least 2 different samples."
-            )
+            raise ValueError(f"X has n_samples={len(X)}, all equal: pass at least 2 different samples.")
         self._s = min(n_nearest, len(anchors))
         nearest = nearest_anchors(X, anchors, self._s)
         used, number = np.unique(nearest.anchor, return_inverse=True)

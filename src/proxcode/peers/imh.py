@@ -105,7 +105,11 @@ def _base_laplacian(base: Real, n_neighbors: int) -> Real:
 
 def t_sne(X: Real, n_dimensions: int, perplexity: float, rng: Rng) -> Real:
     """Return an embedding of X with mean 0, shape (n, n_dimensions)."""
-    P = EXAGGERATION * _joint(_principal(X, max(20, n_dimensions)), perplexity)
+    X = (X - X.min()) / (np.ptp(X) or 1.0)
+    X -= X.mean(axis=0)
+    d = X.shape[1]
+    _, axes = eigh(X.T @ X, subset_by_index=(max(d - max(20, n_dimensions), 0), d - 1))
+    P = EXAGGERATION * _joint(X @ axes, perplexity)
     Y = 1e-4 * rng.standard_normal((len(X), n_dimensions))
     move, gain = np.zeros_like(Y), np.ones_like(Y)
     for step in range(N_STEPS):
@@ -121,15 +125,6 @@ def t_sne(X: Real, n_dimensions: int, perplexity: float, rng: Rng) -> Real:
     return Y
 
 
-def _principal(X: Real, n_axes: int) -> Real:
-    """Return the samples of step 7."""
-    X = (X - X.min()) / (np.ptp(X) or 1.0)
-    X = X - X.mean(axis=0)
-    d = X.shape[1]
-    _, axes = eigh(X.T @ X, subset_by_index=(max(d - n_axes, 0), d - 1))
-    return X @ axes
-
-
 def _joint(X: Real, perplexity: float) -> Real:
     """Return the probabilities p_ij, shape (n, n), with a zero diagonal."""
     squared = squared_distances(X, X)
@@ -139,20 +134,15 @@ def _joint(X: Real, perplexity: float) -> Real:
     np.fill_diagonal(squared, 0)
     beta, low, high = np.ones(len(X)), np.zeros(len(X)), np.full(len(X), np.inf)
     for _ in range(N_BISECTIONS):
-        P, entropy = _conditional(squared, beta)
+        P = np.exp(-beta[:, None] * squared)
+        np.fill_diagonal(P, 0)
+        total = P.sum(axis=1, keepdims=True)
+        P /= total
+        entropy = np.log(total[:, 0]) + beta * (P * squared).sum(axis=1)
         is_wide = entropy > np.log(perplexity)
         low, high = np.where(is_wide, beta, low), np.where(is_wide, high, beta)
         beta = np.where(np.isinf(high), 2 * beta, (low + high) / 2)
     return (P + P.T) / (2 * len(X))
-
-
-def _conditional(squared: Real, beta: Real) -> tuple[Real, Real]:
-    """Return p_j|i in row i, and the entropies of the rows."""
-    P = np.exp(-beta[:, None] * squared)
-    np.fill_diagonal(P, 0)
-    total = P.sum(axis=1, keepdims=True)
-    P /= total
-    return P, np.log(total[:, 0]) + beta * (P * squared).sum(axis=1)
 
 
 def _gradient(P: Real, Y: Real) -> Real:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Matrix, Real, Rng, principal_axes, project, sum_blocks
+from proxcode.peers._arrays import Matrix, Rng, principal_axes, project, sum_blocks
 from proxcode.peers._base import AxisPeer, LinearPeer
 from proxcode.utils.validation import check_integer
 
@@ -39,17 +39,13 @@ class ITQ(AxisPeer, LinearPeer):
         self.mean_, axes = principal_axes(X, self.n_bits)
         R, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))
         V = project(X, self.mean_, axes).astype(X.dtype, copy=False)
+
+        def correlations(rows: slice) -> Matrix:
+            """Return B'V for the nearest corners B = sign(VR) of some rows."""
+            corners = np.where(V[rows] @ R.astype(V.dtype) >= 0, 1, -1).astype(V.dtype)
+            return corners.T @ V[rows]
+
         for _ in range(n_rotations):
-            U_B, _, U_A_transposed = np.linalg.svd(_correlations(V, R.astype(V.dtype)))
+            U_B, _, U_A_transposed = np.linalg.svd(sum_blocks(correlations, len(V)))
             R = U_A_transposed.T @ U_B.T
         self.directions_ = axes @ R
-
-
-def _correlations(V: Matrix, R: Matrix) -> Real:
-    """Return B'V for the nearest corners B = sign(VR)."""
-
-    def of_block(rows: slice) -> Matrix:
-        corners = np.where(V[rows] @ R >= 0, 1, -1).astype(V.dtype)
-        return corners.T @ V[rows]
-
-    return sum_blocks(of_block, len(V))

@@ -107,8 +107,11 @@ class MLH(OptionallySupervisedPeer):
         rates = RATE * np.linspace(1, 0, self.n_epochs * n_batches, endpoint=False).reshape(self.n_epochs, n_batches)
         for epoch in rates:
             for rate, (i, j, is_near) in zip(epoch, _batches(near, near_pairs, n_batches, rng), strict=True):
+                # The first samples of all pairs, then the second ones.
                 ends = features[np.concatenate([i, j])]
-                step = MOMENTUM * step - rate * (_gradient(W, ends, lines[is_near]) + decay * W)
+                margins = ends @ W
+                gradient = ends.T @ (loss_adjusted(margins, lines[is_near]) - signs(margins)) / BATCH
+                step = MOMENTUM * step - rate * (gradient + decay * W)
                 W += step
         return W
 
@@ -121,12 +124,6 @@ def _lines(n_bits: int, rho: Any, far_weight: float) -> Real:
     rho = check_integer("rho", rho, 0, n_bits, ", the code length")
     far, near = far_weight / (rho + 1), 1 / (n_bits - rho + 1)
     return np.array([[-far, far * (rho + 1)], [near, near * (1 - rho)]])
-
-
-def _gradient(W: Real, ends: Real, lines: Real) -> Real:
-    """Return the mean gradient of the bound; `ends` holds the first samples of all pairs, then the second ones."""
-    margins = ends @ W
-    return ends.T @ (loss_adjusted(margins, lines) - signs(margins)) / len(lines)
 
 
 def _batches(near: Matrix, near_pairs: Matrix, n_batches: int, rng: Rng) -> Iterator[tuple[Matrix, Matrix, Matrix]]:

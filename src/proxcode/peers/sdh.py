@@ -50,20 +50,15 @@ class SDH(SupervisedPeer, KernelPeer):
         self.kernel_ = AnchorKernel(scale, anchors, 2 * SIGMA**2, np.zeros(len(anchors)))
         B = signs(rng.standard_normal((len(X), self.n_bits)))
         phi = np.hstack([self.kernel_.features(X), np.ones((len(X), 1))])
-        self.weights_ = _alternate(phi, np.eye(len(self.classes_))[y], B, n_rounds)
-
-
-def _alternate(phi: Real, Y: Real, B: Real, n_rounds: int) -> Real:
-    """Return P after n_rounds rounds from the bits B, or when a round leaves the bits unchanged."""
-    gram = cho_factor(phi.T @ phi + DELTA * np.eye(phi.shape[1]))
-    P = cho_solve(gram, phi.T @ B)
-    for _ in range(n_rounds):
-        W = solve(B.T @ B + LAMBDA * np.eye(B.shape[1]), B.T @ Y, assume_a="pos")
-        before, B = B, coordinate_descent(Y @ W.T + NU * (phi @ P), W, INNER_ROUNDS)
-        if np.array_equal(B, before):
-            break
-        P = cho_solve(gram, phi.T @ B)
-    return P
+        Y = np.eye(len(self.classes_))[y]
+        gram = cho_factor(phi.T @ phi + DELTA * np.eye(phi.shape[1]))
+        self.weights_ = cho_solve(gram, phi.T @ B)
+        for _ in range(n_rounds):
+            W = solve(B.T @ B + LAMBDA * np.eye(self.n_bits), B.T @ Y, assume_a="pos")
+            before, B = B, coordinate_descent(Y @ W.T + NU * (phi @ self.weights_), W, INNER_ROUNDS)
+            if np.array_equal(B, before):
+                break
+            self.weights_ = cho_solve(gram, phi.T @ B)
 
 
 def coordinate_descent(Q: Real, W: Real, max_rounds: int) -> Real:
