@@ -36,4 +36,4 @@ class ClassifierCode(CodewordPeer):
         return codewords, one_hot[:, :n_classes]
 
     def _margins(self, X: Matrix) -> Matrix:
-        return self.codewords_[super()._margins(X).argmax(axis=1)]
+        return self.codewords_[self._word_scores(X).argmax(axis=1)]

@@ -67,6 +67,9 @@ class CodewordPeer(SupervisedPeer):
         self.hash_function_ = hash_function
 
     def _margins(self, X: Matrix) -> Matrix:
+        return self._word_scores(X)
+
+    def _word_scores(self, X: Matrix) -> Matrix:
         """Return the margins of the bits that the hash function learned."""
         if self._targets is None:
             return self.hash_function_.scores(X, self.hash_function_.n_bits_)

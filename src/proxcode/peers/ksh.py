@@ -49,32 +49,27 @@ class KSH(SupervisedPeer, KernelPeer):
         anchors = self._draw_anchors(X, scale, rng)
         labelled = random_subset(len(X), n_labelled, rng)
         self.kernel_, features = centred_kernel(X, scale, anchors)
-        self.weights_ = _directions(features[labelled], np.eye(len(self.classes_))[y[labelled]], self.n_bits)
+        K, Y, B = features[labelled], np.eye(len(self.classes_))[y[labelled]], np.empty((len(labelled), 0))
 
+        def times_residual(h: Real) -> Real:
+            """Return Rh for R = r(2YY' - 11') - BB' with r bits, class indicators Y and the bits B so far."""
+            return self.n_bits * (Y @ (2 * (Y.T @ h)) - h.sum(axis=0)) - B @ (B.T @ h)
 
-def _directions(K: Real, Y: Real, r: int) -> Real:
-    """Return the directions of r bits, shape (m, r), for class indicators Y."""
-    B = np.empty((len(K), 0))
-
-    def times_residual(h: Real) -> Real:
-        """Return Rh for R = r(2YY' - 11') - BB' with the bits B so far."""
-        return r * (Y @ (2 * (Y.T @ h)) - h.sum(axis=0)) - B @ (B.T @ h)
-
-    to_white = whitener(K, GAMMA)
-    white = K @ to_white
-    A = white.T @ times_residual(white)
-    directions = []
-    for _ in range(r):
-        start = to_white @ leading(A)
-        start *= np.sqrt(len(K)) / (np.linalg.norm(K @ start) or 1.0)
-        candidates = [start, _descend(K, times_residual, start)]
-        bits = [signs(K @ direction) for direction in candidates]
-        best = int(np.argmax([bit @ times_residual(bit) for bit in bits]))
-        directions.append(candidates[best])
-        B = np.column_stack([B, bits[best]])
-        image = white.T @ bits[best]
-        A -= np.outer(image, image)
-    return np.column_stack(directions)
+        to_white = whitener(K, GAMMA)
+        white = K @ to_white
+        A = white.T @ times_residual(white)
+        directions = []
+        for _ in range(self.n_bits):
+            start = to_white @ leading(A)
+            start *= np.sqrt(len(K)) / (np.linalg.norm(K @ start) or 1.0)
+            candidates = [start, _descend(K, times_residual, start)]
+            bits = [signs(K @ direction) for direction in candidates]
+            best = int(np.argmax([bit @ times_residual(bit) for bit in bits]))
+            directions.append(candidates[best])
+            B = np.column_stack([B, bits[best]])
+            image = white.T @ bits[best]
+            A -= np.outer(image, image)
+        self.weights_ = np.column_stack(directions)
 
 
 def _descend(K: Real, times_residual: Product, start: Real) -> Real:
