@@ -174,7 +174,7 @@ def test_bad_vectors(tmp_path, name, content, options, sentence):
 BAD_LABELS = [
     ("gone.npy:a", None, r"there is no file .*gone.npy: check"),
     ("y.doc:a", "a", "unknown suffix '.doc'"),
-    ("y.safetensors", brain_floats, "values of a type that NumPy lacks"),
+    ("y.safetensors", brain_floats, "y.safetensors:X holds .V2 values: expected numbers or strings"),
     ("y.doc", "a", "unknown suffix '.doc': expected one of .npy"),
     ("y.npy", npy(X), "row 0, column 2 holds 2.0: expected one column of labels, or a matrix of 0 and 1"),
     ("y.npy", npy(np.zeros((1, 1, 1))), r"shape \(1, 1, 1\)"),
