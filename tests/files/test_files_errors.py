@@ -186,6 +186,7 @@ BAD_LABELS = [
     ("y.npz", npz(a=X[0], b=X[0]), r"several arrays: choose one of a \(3,\)"),
     ("y.npz:q", npz(a=X[0]), "no array 'q'"),
     ("y.npz", npz(a=np.array([None])), "Python objects"),
+    ("y.h5", one_h5(a=[["p", "q"], ["r", "s"]]), "row 0, column 0 holds p: expected one column of labels"),
     ("y.csv", "x,label\n1,cat\n", r"pass .*y.csv:COLUMN with one of x, label"),
     ("y.csv:z", "x,label\n1,cat\n", "no column 'z': expected one of x, label"),
     ("y.csv:x", "x,label\n", "has no rows below its column names"),
