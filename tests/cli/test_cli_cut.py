@@ -61,8 +61,8 @@ def test_progress_bound_and_gap_of_a_cut_have_one_unit(max_cut, n_starts, tmp_pa
     np.save(tmp_path / "dense.npy", W + W.T)
     told = []
     weights = read_graph(tmp_path / "dense.npy").weights
-    settings = {"n_starts": n_starts, "time_limit": None, "prove": True, "seed": 0, "frustration": False}
-    partition, facts = cut_weights(weights, max_cut=max_cut, report=told.append, **settings)
+    settings = {"n_starts": n_starts, "time_limit": None, "prove": True, "random_state": 0, "frustration": False}
+    partition, facts = cut_weights(weights, told.append, max_cut=max_cut, **settings)
     assert facts["cut weight"] == W[partition[:, None] != partition].sum()
     reached = facts["cut weight"] if max_cut else facts["value"]
     assert (told[-1], facts["edges"]) == (reached, np.count_nonzero(W))
@@ -96,9 +96,9 @@ def test_frustration_reports_the_number_of_frustrated_edges(tmp_path):
     W = np.triu(np.random.default_rng(0).integers(-3, 4, (30, 30)), 1)
     np.save(tmp_path / "dense.npy", W + W.T)
     told = []
-    settings = {"n_starts": 5, "time_limit": None, "prove": False, "seed": 0, "max_cut": False}
+    settings = {"n_starts": 5, "time_limit": None, "prove": False, "random_state": 0, "max_cut": False}
     weights = read_graph(tmp_path / "dense.npy").weights
-    partition, facts = cut_weights(weights, frustration=True, report=told.append, **settings)
+    partition, facts = cut_weights(weights, told.append, frustration=True, **settings)
     assert told[-1] == facts["frustrated edges"] == (np.multiply.outer(partition, partition) * W < 0).sum()
     assert facts["lower bound"] <= facts["frustrated edges"] <= facts["edges"] == np.count_nonzero(W)
 

@@ -174,7 +174,7 @@ def test_bad_vectors(tmp_path, name, content, options, sentence):
 BAD_LABELS = [
     ("gone.npy:a", None, r"there is no file .*gone.npy: check"),
     ("y.doc:a", "a", "unknown suffix '.doc'"),
-    ("y.safetensors", brain_floats, "values of a type that NumPy lacks"),
+    ("y.safetensors", brain_floats, "y.safetensors:X holds .V2 values: expected numbers or strings"),
     ("y.doc", "a", "unknown suffix '.doc': expected one of .npy"),
     ("y.npy", npy(X), "row 0, column 2 holds 2.0: expected one column of labels, or a matrix of 0 and 1"),
     ("y.npy", npy(np.zeros((1, 1, 1))), r"shape \(1, 1, 1\)"),
@@ -186,6 +186,7 @@ BAD_LABELS = [
     ("y.npz", npz(a=X[0], b=X[0]), r"several arrays: choose one of a \(3,\)"),
     ("y.npz:q", npz(a=X[0]), "no array 'q'"),
     ("y.npz", npz(a=np.array([None])), "Python objects"),
+    ("y.h5", one_h5(a=[["p", "q"], ["r", "s"]]), "row 0, column 0 holds p: expected one column of labels"),
     ("y.csv", "x,label\n1,cat\n", r"pass .*y.csv:COLUMN with one of x, label"),
     ("y.csv:z", "x,label\n1,cat\n", "no column 'z': expected one of x, label"),
     ("y.csv:x", "x,label\n", "has no rows below its column names"),

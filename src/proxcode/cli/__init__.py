@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from proxcode.cli.errors import one_sentence
+from proxcode.cli.printing import one_sentence
 
 VERBS = ("fit", "encode", "search", "evaluate", "cut", "info", "reproduce", "demo")
 INTERRUPTED = 130

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from proxcode.cut import Progress
     from proxcode.cut.result import Partition
 
+Report = Callable[[float], object]
+
 
 @click.command()
 @click.argument("graph", type=FILE)
@@ -77,16 +79,9 @@ def cut(
         check_suffix(output)
     weights, names = read_graph(graph, directed=directed or ("sign" if frustration else None))
     with tqdm(bar_format="{desc} after {elapsed}", disable=not sys.stderr.isatty()) as bar:
-        partition, record = cut_weights(
-            weights,
-            max_cut=max_cut,
-            frustration=frustration,
-            prove=prove,
-            n_starts=starts,
-            time_limit=time_limit,
-            seed=seed,
-            report=lambda best: bar.set_description_str(f"best {best:.10g}"),
-        )
+        problem: dict[str, Any] = {"max_cut": max_cut, "frustration": frustration, "prove": prove, "n_starts": starts}
+        problem |= {"time_limit": time_limit, "random_state": seed}
+        partition, record = cut_weights(weights, lambda best: bar.set_description_str(f"best {best:.10g}"), **problem)
     if output is not None:
         write_table(output, {"node": names, "partition": partition})
     show(as_json, record)
@@ -94,19 +89,18 @@ def cut(
 
 def cut_weights(
     weights: Any,
+    report: Report,
     *,
     max_cut: bool,
     frustration: bool,
     prove: bool,
     n_starts: int | None,
-    time_limit: float | None,
-    seed: int,
-    report: Callable[[float], object],
+    **settings: Any,
 ) -> "tuple[Partition, dict[str, Any]]":
     """Cut a graph; return the partition and a record to print.
 
     `report` is called with each better value: b'Wb, the cut weight (`max_cut`) or the number of frustrated edges
-    (`frustration`).
+    (`frustration`). `settings` are the time limit and the random state of the search.
     """
     from proxcode import cut as problems
 
@@ -119,9 +113,10 @@ def cut_weights(
     search: problems.Search = problems.Annealing(report=report_objective)
     if n_starts is not None:
         search = problems.Restarts(n_starts=n_starts, report=report_objective)
-    bound = problems.SuitableBound() if prove else None
-    settings: dict[str, Any] = {"search": search, "bound": bound, "time_limit": time_limit, "random_state": seed}
+    settings["search"] = search
+    settings["bound"] = problems.SuitableBound() if prove else None
     objective: dict[str, float | None]
+    cut_weight: float | None = None
     if frustration:
         fewest = problems.frustration(weights, **settings)
         cut, gap = fewest.cut, fewest.gap
@@ -130,25 +125,19 @@ def cut_weights(
         largest = problems.max_cut(weights, **settings)
         cut, gap = largest.cut, largest.gap
         objective = {"value": -cut.value, "upper bound": _finite(largest.upper_bound)}
+        cut_weight = largest.weight
     else:
         cut = problems.signed_cut(weights, **settings)
         gap = cut.gap
         objective = {"value": cut.value, "upper bound": _finite(cut.upper_bound)}
+        cut_weight = cut.cut_weight
     is_plus = cut.partition > 0
     record: dict[str, Any] = {"nodes": len(is_plus), "edges": n_edges, **objective}
     record |= {"proved": cut.proved, "gap": _finite(gap), "ended": cut.status}
-    if not frustration:
-        record |= {"cut weight": _cut_weight(weights, cut.partition), "frustrated weight": cut.frustrated_weight}
+    if cut_weight is not None:
+        record |= {"cut weight": cut_weight, "frustrated weight": cut.frustrated_weight}
     record |= {"partition +1": int(is_plus.sum()), "partition -1": int((~is_plus).sum())}
     return cut.partition, record
-
-
-def _cut_weight(weights: Any, partition: Any) -> float:
-    """Return the sum of the weights between the two sides of a partition, each edge once."""
-    from scipy.sparse import triu
-
-    edges = triu(weights, k=1).tocoo()
-    return float(edges.data[partition[edges.row] != partition[edges.col]].sum())
 
 
 def _finite(value: float) -> float | None:

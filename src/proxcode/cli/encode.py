@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
-from proxcode.cli.options import BITS, FILE, VectorFile, as_json, check_bits, check_output, force, vector_options
+from proxcode.cli.inputs import VectorFile, check_bits
+from proxcode.cli.options import BITS, FILE, as_json, check_output, force, vector_options
 from proxcode.cli.printing import show
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 # Rows that are encoded and written at once.
 BLOCK = 8192
-# Size in bytes of the .npy header, with room for any shape.
+# Size in bytes of the .npy header, which NumPy pads so that it has room for any number of rows.
 HEADER = 128
 
 
@@ -77,17 +78,7 @@ def encode(
 
 
 class Encoded(NamedTuple):
-    """Summary of a written file of codes.
-
-    Attributes
-    ----------
-    rows : int
-        Number of codes.
-    bits : int
-        Code length.
-    first_row : int
-        Row at which the run resumed, 0 for a run from the beginning.
-    """
+    """Number of codes written, their length in bits, and the row at which the run resumed (0: the beginning)."""
 
     rows: int
     bits: int
@@ -103,23 +94,15 @@ def encode_file(
     n_bits: int | None = None,
     progress: Callable[[int], object] = lambda n_rows: None,
 ) -> Encoded:
-    """Write the packed codes of vectors to a .npy file.
+    """Write the first `n_bits` bits (None: all) of the codes of vectors to a .npy file of packed bytes.
 
-    Parameters
-    ----------
-    model : ProximityPreservingCode
-    vectors : Vectors
-    output : Path
-    identity : str
-        Identifies model and vectors: a run resumes only what a run of the same identity left.
-    n_bits : int, default=None
-        Number of leading bits to write. None writes all.
-    progress : callable
-        Called with the number of rows after each block.
+    The run resumes what a run of the same `identity` left. `progress` is called with the number of rows of each block.
     """
     if output.suffix != ".npy":
         raise ValueError(f"{output.name}: codes are written as .npy; choose a name with this suffix.")
     check_bits(model, n_bits)
+
+    from numpy.lib.format import write_array_header_1_0
 
     from proxcode.storage.atomic import resumable_write
 
@@ -136,7 +119,8 @@ def encode_file(
             progress(len(codes))
         if n_rows == 0:
             raise ValueError(f"{vectors.path} has no rows: expected at least one.")
-        _write_header(file, (n_rows, n_bytes))
+        file.seek(0)
+        write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (n_rows, n_bytes)})
     return Encoded(n_rows, n_bits, first_row)
 
 
@@ -160,11 +144,3 @@ def _complete_rows(file: BinaryIO, n_bytes: int) -> int:
     file.truncate(HEADER + n_blocks * BLOCK * n_bytes)
     file.seek(0, 2)
     return n_blocks * BLOCK
-
-
-def _write_header(file: BinaryIO, shape: tuple[int, int]) -> None:
-    from numpy.lib.format import magic
-
-    text = f"{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}"
-    file.seek(0)
-    file.write(magic(1, 0) + (HEADER - 10).to_bytes(2, "little") + text.ljust(HEADER - 11).encode() + b"\n")

@@ -1,23 +1,13 @@
 """The verb `evaluate`: measure a model on new samples."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.options import (
-    FILE,
-    ProximityOptions,
-    VectorFile,
-    as_json,
-    check_output,
-    force,
-    proximity_options,
-    vector_options,
-)
-from proxcode.cli.printing import columns as aligned_columns
-from proxcode.cli.printing import show
+from proxcode.cli.inputs import ProximityOptions, VectorFile
+from proxcode.cli.options import FILE, as_json, check_output, force, proximity_options, vector_options
+from proxcode.cli.printing import aligned_columns, show
 
 if TYPE_CHECKING:
     from proxcode.evaluation import Evaluation
@@ -63,6 +53,7 @@ def evaluate(
 
     from proxcode.code import ProximityPreservingCode
     from proxcode.evaluation import evaluate as measure
+    from proxcode.plots import figure_page, save_figure
 
     fitted = ProximityPreservingCode.load(model)
     X = VectorFile(vectors, key, columns).open(labels=options.labels, model=fitted).read()
@@ -71,7 +62,7 @@ def evaluate(
     training = None if train is None else VectorFile(train).open(model=fitted).read()
     names = [name for name in peers.split(",") if name]
     evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training)
-    draw(evaluation, f"{model.name} on {vectors.name}", figure)
+    save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure)
     record = {
         "rows": [row._asdict() for row in evaluation.rows],
         "left out": {f"{method} {bits}": reason for (method, bits), reason in evaluation.left_out.items()},
@@ -106,16 +97,9 @@ def check_figure(path: Path | None = None) -> None:
     import matplotlib.figure  # noqa: F401  raises the error that names the missing package
 
 
-def draw(evaluation: "Evaluation", title: str, path: Path) -> None:
-    """Draw an evaluation on one page."""
-    from proxcode.plots import figure_page, save_figure
-
-    save_figure(figure_page(evaluation, title), path)
-
-
 def report(evaluation: "Evaluation", figure: Path) -> str:
     """Return an evaluation as text: the metrics that any method has, peers without a code, radius and figure."""
-    rows: Sequence[dict[str, Any]] = [row._asdict() for row in evaluation.rows]
+    rows = [row._asdict() for row in evaluation.rows]
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
     lines = [aligned_columns(names, ([row[name] for name in names] for row in rows))]
     lines += [f"{method} {bits} bits left out: {reason}" for (method, bits), reason in evaluation.left_out.items()]

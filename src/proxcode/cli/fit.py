@@ -6,18 +6,8 @@ from typing import Any
 
 import click
 
-from proxcode.cli.options import (
-    BITS,
-    FILE,
-    SEED,
-    ProximityOptions,
-    VectorFile,
-    as_json,
-    check_output,
-    force,
-    proximity_options,
-    vector_options,
-)
+from proxcode.cli.inputs import ProximityOptions, VectorFile
+from proxcode.cli.options import BITS, FILE, SEED, as_json, check_output, force, proximity_options, vector_options
 from proxcode.cli.printing import show
 
 
@@ -80,11 +70,13 @@ def fit(
     click.get_current_context().meta["resumable"] = checkpoint
 
     from proxcode.code import ProximityPreservingCode
+    from proxcode.hashing import KernelHash, LinearHash, SVMHash
 
+    hash_class: Any = {"kernel": KernelHash, "linear": LinearHash, "svm": SVMHash}[hash_name]
     model = ProximityPreservingCode(
         bits,
         proximity=options.proximity(),
-        hash_function=_hash_function(hash_name, refine_steps),
+        hash_function=hash_class() if refine_steps is None else hash_class(refine_steps=refine_steps),
         random_state=seed,
         verbose=sys.stderr.isatty(),
     )
@@ -98,10 +90,3 @@ def fit(
         finished_bits.unlink(missing_ok=True)
     learned = {"bits": model.n_bits_, "radius": model.radius_, "training loss": model.history_[-1].loss}
     show(as_json, {"model": str(output), **learned, "samples": len(model.codes_)})
-
-
-def _hash_function(name: str, refine_steps: int | None) -> Any:
-    from proxcode.hashing import KernelHash, LinearHash, SVMHash
-
-    classes: dict[str, Any] = {"kernel": KernelHash, "linear": LinearHash, "svm": SVMHash}
-    return classes[name]() if refine_steps is None else classes[name](refine_steps=refine_steps)

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from proxcode.cli.options import FILE, as_json, holds_vectors
+from proxcode.cli.inputs import holds_vectors
+from proxcode.cli.options import FILE, as_json
 from proxcode.cli.printing import show
 
 
@@ -27,7 +28,11 @@ def describe(path: Path) -> dict[str, Any]:
     from proxcode.storage.container import kind_of, read_file
 
     if holds_vectors(path):
-        return _describe_vectors(path)
+        from proxcode.files import open_vectors
+
+        vectors = open_vectors(path)
+        rows = "unknown without reading the file" if vectors.n_rows is None else vectors.n_rows
+        return {"kind": "vectors", "rows": rows, "columns": vectors.n_columns, "type": str(vectors.dtype)}
     kind = kind_of(path)
     content, tensors = read_file(path, kind, mapped=True)
     versions = {f"{name} version": version for name, version in content.get("versions", {}).items()}
@@ -36,16 +41,12 @@ def describe(path: Path) -> dict[str, Any]:
         digests = {f"{name} fingerprint": digest for name, digest in content["data"].items() if digest}
         return {"kind": kind, **_describe_model(path), **size, **versions, **digests}
     if kind == "index":
-        return {"kind": kind, **_describe_index(path), "ids": "own" if "ids" in tensors else "0, 1, 2, ...", **size}
+        from proxcode.search import HammingIndex
+
+        index = HammingIndex.load(path)
+        ids = "own" if "ids" in tensors else "0, 1, 2, ..."
+        return {"kind": kind, "codes": len(index), "bits": index.n_bits, "ids": ids, **size}
     return {"kind": kind, "bits": len(content.get("history", [])), **size, **versions}
-
-
-def _describe_vectors(path: Path) -> dict[str, Any]:
-    from proxcode.files import open_vectors
-
-    vectors = open_vectors(path)
-    rows = "unknown without reading the file" if vectors.n_rows is None else vectors.n_rows
-    return {"kind": "vectors", "rows": rows, "columns": vectors.n_columns, "type": str(vectors.dtype)}
 
 
 def _describe_model(path: Path) -> dict[str, Any]:
@@ -61,10 +62,3 @@ def _describe_model(path: Path) -> dict[str, Any]:
         "near": repr(model.proximity_),
         "hash function": repr(model.hash_function_),
     }
-
-
-def _describe_index(path: Path) -> dict[str, Any]:
-    from proxcode.search import HammingIndex
-
-    index = HammingIndex.load(path)
-    return {"codes": len(index), "bits": index.n_bits}

@@ -1,20 +1,11 @@
-"""Options that several verbs share, the inputs they describe, and checks of output paths before any work."""
+"""Options that several verbs share, and checks of output paths before any work."""
 
-import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from proxcode.code import ProximityPreservingCode
-    from proxcode.files import Vectors
-    from proxcode.proximity import Proximity
 
 FILE = click.Path(path_type=Path)
 BITS = click.IntRange(1, 1024)
@@ -62,113 +53,6 @@ proximity_options = _stacked(
     ),
     click.option("--metric", type=METRICS, show_default="euclidean", help="Distance of --radius and --neighbors."),
 )
-
-
-@dataclass(frozen=True)
-class ProximityOptions:
-    """Values of the options that define near pairs, None where an option is not given."""
-
-    labels: str | None = None
-    pairs: Path | None = None
-    others: str | None = None
-    radius: float | None = None
-    neighbors: float | None = None
-    metric: str | None = None
-
-    def __post_init__(self) -> None:
-        """Raise a usage error for options that contradict each other."""
-        if self.others is not None and self.pairs is None:
-            raise click.UsageError("--others applies to the pairs that --pairs does not list: pass --pairs too.")
-        if self.metric is not None and (self.labels is not None or self.pairs is not None):
-            raise click.UsageError("--metric applies to distances, which --labels and --pairs do not use: omit it.")
-        definitions = ("labels", "pairs", "radius", "neighbors")
-        given = [f"--{name}" for name in definitions if getattr(self, name) is not None]
-        if len(given) > 1:
-            raise click.UsageError(f"{' and '.join(given)} each define near pairs: pass only one of them.")
-
-    def proximity(self) -> "Proximity | None":
-        """Return the proximity, None for the default one of the labels."""
-        from proxcode.files import read_pairs
-        from proxcode.proximity import GivenPairs, WithinRadius
-
-        if self.pairs is not None:
-            return GivenPairs(read_pairs(self.pairs), others=self.others or "unknown")
-        if self.labels is not None:
-            return None
-        return WithinRadius(self.radius, self.neighbors, metric=self.metric or "euclidean")
-
-    def read_labels(self, n_samples: int) -> "NDArray[Any] | None":
-        """Read one label per sample; None without --labels."""
-        from proxcode.files import read_labels
-
-        if self.labels is None:
-            return None
-        labels = read_labels(self.labels)
-        if len(labels) != n_samples:
-            raise ValueError(f"{self.labels} holds {len(labels)} labels for {n_samples} samples: expected one each.")
-        return labels
-
-
-@dataclass(frozen=True)
-class VectorFile:
-    """A file of vectors with the array or the columns to use of it."""
-
-    path: Path
-    key: str | None = None
-    columns: str | None = None
-
-    def open(self, *, labels: str | None = None, model: "ProximityPreservingCode | None" = None) -> "Vectors":
-        """Open the vectors.
-
-        Parameters
-        ----------
-        labels : str, default=None
-            Value of --labels: a column of the same file that holds the labels is not part of the vectors.
-        model : ProximityPreservingCode, default=None
-            Model that expects vectors of its number of features.
-        """
-        from proxcode.files import KEYED_FORMATS, open_vectors, split_column
-
-        drop: tuple[str, ...] = ()
-        if labels is not None and self.path.suffix.lower() not in KEYED_FORMATS:
-            label_file, column = split_column(labels)
-            if column is not None and label_file.resolve() == self.path.resolve():
-                drop = (column,)
-        columns = self.columns.split(",") if self.columns else None
-        vectors = open_vectors(self.path, key=self.key, columns=columns, drop=drop)
-        if model is not None and vectors.n_columns != model.n_features_in_:
-            raise ValueError(
-                f"{self.path} has {vectors.n_columns} features, but the model was fitted to {model.n_features_in_}: "
-                "choose columns, or another file."
-            )
-        return vectors
-
-    @property
-    def identity(self) -> str:
-        """Text that changes with the content of the file and the choice of vectors."""
-        status = self.path.stat()
-        return json.dumps([str(self.path.resolve()), status.st_size, status.st_mtime_ns, self.key, self.columns])
-
-
-def holds_vectors(path: Path) -> bool:
-    """Return whether a file holds vectors by its suffix, and is not a model, an index or a checkpoint."""
-    from proxcode.files import VECTOR_FORMATS
-    from proxcode.storage.container import kind_of
-
-    suffix = path.suffix.lower()
-    if suffix != ".safetensors":
-        return suffix in VECTOR_FORMATS
-    try:
-        kind_of(path)
-    except (ValueError, OSError):
-        return True
-    return False
-
-
-def check_bits(model: "ProximityPreservingCode", n_bits: int | None) -> None:
-    """Raise ValueError for a code length that the model does not have."""
-    if n_bits is not None and not 1 <= n_bits <= model.n_bits_:
-        raise ValueError(f"--bits {n_bits}: expected 1 to {model.n_bits_}, the code length of the model.")
 
 
 def check_output(output: Path | None, force: bool) -> None:

@@ -1,5 +1,6 @@
-"""Results as JSON or as aligned text."""
+"""Results as JSON or aligned text, and errors as one sentence."""
 
+import errno
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -8,6 +9,11 @@ import click
 
 # Below this magnitude a float represents every integer exactly.
 EXACT_INTEGERS = 2.0**53
+# Optional packages and the extra of proxcode that installs each of them.
+EXTRAS = {"matplotlib": "plots", "pyarrow": "tables", "h5py": "tables", "skops": "skops"}
+REMEDIES = dict.fromkeys(
+    (errno.EACCES, errno.EPERM, errno.EROFS), "choose another location, or change its permissions"
+) | dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space, then run the same command again")
 
 
 def show(as_json: bool, record: Mapping[str, Any], text: Callable[[], str] | None = None) -> None:
@@ -30,26 +36,24 @@ def facts(record: Mapping[str, Any]) -> str:
     return "\n".join(f"{name:{width}}  {cell(value, grouped=True)}" for name, value in record.items())
 
 
-def columns(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+def aligned_columns(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return aligned columns below a line of names; columns of numbers are right-aligned.
 
     Examples
     --------
-    >>> print(columns(["method", "bits", "auc"], [["PPC", 8, 0.5], ["LSH", 16, None]]))
+    >>> print(aligned_columns(["method", "bits", "auc"], [["PPC", 8, 0.5], ["LSH", 16, None]]))
     method  bits     auc
     PPC        8  0.5000
     LSH       16       -
     """
     by_column = list(zip(*rows, strict=True)) or [()] * len(names)
-    aligned = [_aligned(name, values) for name, values in zip(names, by_column, strict=True)]
+    aligned = []
+    for name, values in zip(names, by_column, strict=True):
+        texts = [name, *map(cell, values)]
+        width = max(map(len, texts))
+        is_text = any(isinstance(value, str) for value in values)
+        aligned.append([text.ljust(width) if is_text else text.rjust(width) for text in texts])
     return "\n".join("  ".join(line).rstrip() for line in zip(*aligned, strict=True))
-
-
-def _aligned(name: str, values: Sequence[Any]) -> list[str]:
-    texts = [name, *map(cell, values)]
-    width = max(map(len, texts))
-    is_text = any(isinstance(value, str) for value in values)
-    return [text.ljust(width) if is_text else text.rjust(width) for text in texts]
 
 
 def cell(value: Any, grouped: bool = False) -> str:
@@ -66,3 +70,27 @@ def cell(value: Any, grouped: bool = False) -> str:
     if isinstance(value, float):
         return f"{value:.4f}" if 5e-5 <= abs(value) < 1e4 or value == 0 else f"{value:.4g}"
     return str(value)
+
+
+def one_sentence(error: Exception) -> str:
+    """Return the message of an exception as one line that ends with a full stop.
+
+    Examples
+    --------
+    >>> one_sentence(PermissionError(13, "Permission denied", "/root/m.proxcode"))
+    '/root/m.proxcode: Permission denied: choose another location, or change its permissions.'
+    >>> one_sentence(ValueError("n_bits=0: expected an integer from 1 to 1024"))
+    'n_bits=0: expected an integer from 1 to 1024.'
+    """
+    if isinstance(error, MemoryError):
+        reason = f" ({error})" if str(error) else ""
+        return f"not enough memory{reason}: use fewer samples, or a machine with more memory."
+    if isinstance(error, ModuleNotFoundError) and (package := str(error.name).partition(".")[0]) in EXTRAS:
+        return f"{package} is not installed: pip install 'proxcode[{EXTRAS[package]}]'."
+    if isinstance(error, OSError) and error.strerror is not None:
+        place = f"{error.filename}: " if error.filename is not None else ""
+        return f"{place}{error.strerror}: {REMEDIES.get(error.errno or 0, 'choose another file or folder')}."
+    text = " ".join(str(error).split())
+    if not text or not isinstance(error, ValueError | TypeError | OSError | ImportError):
+        return f"unexpected {type(error).__name__}: {text} (--debug shows the traceback)."
+    return text if text.endswith((".", "?")) else f"{text}."

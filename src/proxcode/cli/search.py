@@ -5,20 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.options import (
-    BITS,
-    COUNT,
-    FILE,
-    VectorFile,
-    as_json,
-    check_bits,
-    check_output,
-    force,
-    holds_vectors,
-    vector_options,
-)
-from proxcode.cli.printing import columns as aligned_columns
-from proxcode.cli.printing import show
+from proxcode.cli.inputs import VectorFile, check_bits, holds_vectors
+from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, vector_options
+from proxcode.cli.printing import aligned_columns, show
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,7 @@ An unreadable file raises an exception with a one-sentence message: `FileNotFoun
 from proxcode.files._arrays import KEYED_FORMATS
 from proxcode.files._base import Vectors
 from proxcode.files.graphs import Graph, read_graph
-from proxcode.files.labels import read_labels, split_column
-from proxcode.files.pairs import read_pairs
+from proxcode.files.labels import read_labels, read_pairs, split_column
 from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
 from proxcode.files.writing import check_suffix, write_table
 

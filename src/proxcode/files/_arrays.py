@@ -1,32 +1,26 @@
-"""Matrices in files of arrays: npy, npz, safetensors, HDF5 and the fvecs family.
+"""Files of arrays: npy, npz, safetensors, HDF5 and the fvecs family.
 
-A file of several arrays ("keyed") is read by the key of one of them. Without a key, the array is the only one with the
-expected number of dimensions: two for vectors, one for labels.
+1. A format is a function that returns the arrays of a file by name, with shape and type, before their values are read.
+2. An array is chosen by its key. Without a key, it is the only one with the expected number of dimensions: two for
+   vectors, one for labels. The single array of npy and fvecs files has the name "".
+3. Its values are read as a whole, or in blocks of rows.
 """
 
 import zipfile
 import zlib
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tokenize import TokenError
-from typing import IO, Any, NamedTuple
+from types import EllipsisType
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import (
-    Choice,
-    MappedVectors,
-    MatrixVectors,
-    existing_file,
-    listing,
-    missing_package,
-    no_key,
-    place,
-    readable,
-)
+from proxcode.files._base import Choice, Vectors, by_suffix, choose, import_optional, listing, readable
 
 # Exceptions that NumPy raises for a damaged npy file; TokenError for a header that is not Python.
 NPY_ERRORS = (EOFError, OSError, ValueError, TypeError, SyntaxError, TokenError)
@@ -40,25 +34,26 @@ TEXMEX_ELEMENTS = {".fvecs": "<f4", ".bvecs": "u1", ".ivecs": "<i4"}
 TENSOR_DTYPES = {"BOOL": "?", "F16": "<f2", "F32": "<f4", "F64": "<f8"} | {
     f"{kind}{8 * size}": f"<{kind.lower()}{size}" for kind in "UI" for size in (1, 2, 4, 8)
 }
+# Rows of an array, or all of it.
+Rows = slice | EllipsisType
 
 
-class Stored(NamedTuple):
-    """Shape and type of an array that is not read yet."""
+@dataclass(frozen=True)
+class StoredArray:
+    """An array of a file: its place (FILE or FILE:KEY), its shape and type, and the function that reads it."""
 
+    place: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
+    read: Callable[[Rows], NDArray[Any]]
+
+    def blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows from `start` on in blocks of `size` rows."""
+        for first in range(start, self.shape[0], size):
+            yield self.read(slice(first, min(first + size, self.shape[0])))
 
 
-class NpyVectors(MappedVectors):
-    """The array of an npy file."""
-
-    def __init__(self, path: Path, choice: Choice) -> None:
-        no_key(path, choice)
-        array = map_npy(path)
-        super().__init__(path, array.shape, array.dtype, choice)
-
-    def _map(self) -> NDArray[Any]:
-        return map_npy(self.path)
+Arrays = dict[str, StoredArray]
 
 
 def map_npy(path: Path) -> NDArray[Any]:
@@ -66,243 +61,210 @@ def map_npy(path: Path) -> NDArray[Any]:
     with path.open("rb") as file:
         if file.read(6) != b"\x93NUMPY":
             raise ValueError(f"{path} is not an npy file: write it with np.save.")
-    with readable(path, "npy", *NPY_ERRORS), path.open("rb") as file:
-        stored, _ = _read_npy_header(file)
-    _check_no_objects(f"{path}", stored)
-    # An empty array cannot be mapped.
-    if 0 in stored.shape:
-        return np.empty(stored.shape, stored.dtype)
+        with readable(path, "npy", *NPY_ERRORS):
+            file.seek(0)
+            _, _, dtype = _read_npy_header(file)
+    _check_no_objects(f"{path}", dtype)
     with readable(path, "npy", *NPY_ERRORS):
         return np.load(path, mmap_mode="r", allow_pickle=False)
 
 
-def _read_npy_header(file: IO[bytes]) -> tuple[Stored, bool]:
-    """Return shape and type of an array and whether it is in Fortran order; the file is then at its first value."""
+def _read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return the shape of an array, whether it is in Fortran order, and its type; leave the file at its first value."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(file)
-    elif version == (2, 0):
-        shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(file)
-    else:
-        raise ValueError(f"version {version} of the format")
-    return Stored(shape, dtype), is_fortran
+        return np.lib.format.read_array_header_1_0(file)
+    if version == (2, 0):
+        return np.lib.format.read_array_header_2_0(file)
+    raise ValueError(f"version {version} of the format")
 
 
-def _check_no_objects(where: str, stored: Stored) -> None:
-    if stored.dtype.hasobject:
-        raise ValueError(f"{where} holds Python objects, which are not loaded for safety: store numbers or strings.")
+def _check_no_objects(place: str, dtype: np.dtype[Any]) -> None:
+    if dtype.hasobject:
+        raise ValueError(f"{place} holds Python objects, which are not loaded for safety: store numbers or strings.")
 
 
-class KeyedVectors(MatrixVectors):
-    """A matrix of a file of several arrays; a subclass is a format."""
-
-    def __init__(self, path: Path, choice: Choice) -> None:
-        arrays = self.arrays(path)
-        self._name = choose_array(path, arrays, choice.key, 2)
-        super().__init__(path, *arrays[self._name], choice, self._name)
-
-    @staticmethod
-    @abstractmethod
-    def arrays(path: Path) -> dict[str, Stored]:
-        """Return shape and type of the arrays of a file by name."""
-
-    @staticmethod
-    @abstractmethod
-    def read_array(path: Path, name: str) -> NDArray[Any]:
-        """Read a whole array of any shape."""
+def _npy_arrays(path: Path) -> Arrays:
+    array = map_npy(path)
+    # A new map for each block releases the pages of the previous one.
+    return {"": StoredArray(f"{path}", array.shape, array.dtype, lambda rows: map_npy(path)[rows])}
 
 
-def choose_array(path: Path, arrays: Mapping[str, Stored], key: str | None, n_dimensions: int) -> str:
-    """Return the name of the array with this key or, without a key, of the only one with these dimensions."""
-    shapes = [f"{name} {stored.shape}" for name, stored in arrays.items()]
-    if not arrays:
-        raise ValueError(f"{path} holds no array: write it again.")
-    if key is not None:
-        # The name of an HDF5 dataset may start at the root.
-        name = key if key in arrays else key.strip("/")
-        if name not in arrays:
-            raise ValueError(f"{path} has no array {key!r}: expected one of {listing(shapes)}.")
-        return name
-    fitting = [name for name, stored in arrays.items() if len(stored.shape) == n_dimensions] or list(arrays)
-    if len(fitting) > 1:
-        raise ValueError(f"{path} holds several arrays: choose one of {listing(shapes)} by its key.")
-    return fitting[0]
-
-
-class NpzVectors(KeyedVectors):
+@dataclass(frozen=True)
+class NpzArray(StoredArray):
     """An array of an npz file, decompressed block by block."""
 
-    def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        with readable(self.path, "npz", *ZIP_ERRORS), _open_member(self.path, self._name) as file:
-            stored, is_fortran = _read_npy_header(file)
+    open: Callable[[], AbstractContextManager[IO[bytes]]]
+
+    def blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows from `start` on in blocks of `size` rows."""
+        with self.open() as file:
+            (n_rows, width), is_fortran, dtype = _read_npy_header(file)
             # In Fortran order the values of a row are spread over the whole array.
             if is_fortran:
-                matrix = self.read_array(self.path, self._name)
-                for first in range(start, len(matrix), size):
-                    yield self._native(matrix[first : first + size])
+                matrix = self.read(...)
+                for first in range(start, n_rows, size):
+                    yield matrix[first : first + size]
                 return
-            n_rows, width = stored.shape
-            file.seek(start * width * stored.dtype.itemsize, 1)
+            file.seek(start * width * dtype.itemsize, 1)
             for first in range(start, n_rows, size):
                 n = min(size, n_rows - first)
-                content = file.read(n * width * stored.dtype.itemsize)
-                yield self._native(np.frombuffer(content, stored.dtype).reshape(n, width))
+                yield np.frombuffer(file.read(n * width * dtype.itemsize), dtype).reshape(n, width)
 
-    @staticmethod
-    def arrays(path: Path) -> dict[str, Stored]:
-        """Read the headers of the members."""
-        arrays = {}
-        with readable(path, "npz", *ZIP_ERRORS), zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                if name.endswith(".npy"):
-                    with archive.open(name) as file:
-                        arrays[name.removesuffix(".npy")], _ = _read_npy_header(file)
-        return arrays
 
-    @staticmethod
-    def read_array(path: Path, name: str) -> NDArray[Any]:
-        """Read a member; raise ValueError for Python objects."""
-        _check_no_objects(place(path, name), NpzVectors.arrays(path)[name])
-        with readable(path, "npz", *ZIP_ERRORS), _open_member(path, name) as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
+def _npz_arrays(path: Path) -> Arrays:
+    with readable(path, "npz", *ZIP_ERRORS), zipfile.ZipFile(path) as archive:
+        members = [name for name in archive.namelist() if name.endswith(".npy")]
+        return {name.removesuffix(".npy"): _npz_array(path, archive, name) for name in members}
+
+
+def _npz_array(path: Path, archive: zipfile.ZipFile, member: str) -> NpzArray:
+    place = f"{path}:{member.removesuffix('.npy')}"
+    with archive.open(member) as file:
+        shape, _, dtype = _read_npy_header(file)
+
+    def read(rows: Rows) -> NDArray[Any]:
+        _check_no_objects(place, dtype)
+        with _open_member(path, member) as file:
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False), order="C")[rows]
+
+    return NpzArray(place, shape, dtype, read, partial(_open_member, path, member))
 
 
 @contextmanager
 def _open_member(path: Path, name: str) -> Iterator[IO[bytes]]:
-    with zipfile.ZipFile(path) as archive, archive.open(f"{name}.npy") as file:
+    with readable(path, "npz", *ZIP_ERRORS), zipfile.ZipFile(path) as archive, archive.open(name) as file:
         yield file
 
 
-class SafetensorsVectors(KeyedVectors):
-    """A tensor of a safetensors file."""
+def _safetensors_arrays(path: Path) -> Arrays:
+    def stored(name: str, tensor: Any) -> StoredArray:
+        def read(rows: Rows) -> NDArray[Any]:
+            with _open_safetensors(path) as file:
+                return np.asarray(file.get_tensor(name) if rows is ... else file.get_slice(name)[rows])
 
-    def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        for first in range(start, self.n_rows or 0, size):
-            with _open_safetensors(self.path) as file:
-                rows = file.get_slice(self._name)[first : min(first + size, self.n_rows or 0)]
-            yield self._native(rows)
+        # Types that NumPy lacks (BF16, F8_E4M3) are listed as V2, which readers of vectors and labels reject.
+        dtype = np.dtype(TENSOR_DTYPES.get(tensor.get_dtype(), "V2"))
+        return StoredArray(f"{path}:{name}", tuple(tensor.get_shape()), dtype, read)
 
-    @staticmethod
-    def arrays(path: Path) -> dict[str, Stored]:
-        """Read the header of the file."""
-        arrays = {}
-        with _open_safetensors(path) as file:
-            for name in file.keys():  # noqa: SIM118 - a handle, not a dictionary
-                tensor = file.get_slice(name)
-                # Types that NumPy lacks (BF16, F8_E4M3) are listed as V2, which readers of vectors and labels reject.
-                dtype = np.dtype(TENSOR_DTYPES.get(tensor.get_dtype(), "V2"))
-                arrays[name] = Stored(tuple(tensor.get_shape()), dtype)
-        return arrays
-
-    @staticmethod
-    def read_array(path: Path, name: str) -> NDArray[Any]:
-        """Read a tensor."""
-        with _open_safetensors(path) as file:
-            return np.asarray(file.get_tensor(name))
+    with _open_safetensors(path) as file:
+        return {name: stored(name, file.get_slice(name)) for name in file.keys()}  # noqa: SIM118 - not a dictionary
 
 
 @contextmanager
 def _open_safetensors(path: Path) -> Iterator[Any]:
     from safetensors import SafetensorError, safe_open
 
-    with readable(path, "safetensors", SafetensorError, OSError):
-        file = safe_open(path, framework="np")
-    with file:
+    with readable(path, "safetensors", SafetensorError, OSError), safe_open(path, framework="np") as file:
         yield file
 
 
-class HDF5Vectors(KeyedVectors):
-    """A dataset of an HDF5 file."""
+def _hdf5_arrays(path: Path) -> Arrays:
+    arrays: Arrays = {}
 
-    def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        with _open_hdf5(self.path) as file:
-            for first in range(start, self.n_rows or 0, size):
-                with readable(self.path, "HDF5", OSError):
-                    rows = file[self._name][first : first + size]
-                yield self._native(rows)
+    def note(name: str, item: Any) -> None:
+        def read(rows: Rows) -> NDArray[Any]:
+            with _open_hdf5(path) as file:
+                dataset = file[name]
+                return np.asarray(dataset.asstr()[rows] if dataset.dtype.kind == "O" else dataset[rows])
 
-    @staticmethod
-    def arrays(path: Path) -> dict[str, Stored]:
-        """List the datasets of all groups."""
-        arrays: dict[str, Stored] = {}
+        # Groups and empty datasets have no shape.
+        if getattr(item, "shape", None) is not None:
+            arrays[name] = StoredArray(f"{path}:{name}", item.shape, item.dtype, read)
 
-        def note(name: str, item: Any) -> None:
-            # Groups and empty datasets have no shape.
-            if getattr(item, "shape", None) is not None:
-                arrays[name] = Stored(item.shape, item.dtype)
-
-        with _open_hdf5(path) as file, readable(path, "HDF5", OSError, RuntimeError, KeyError):
-            file.visititems(note)
-        return arrays
-
-    @staticmethod
-    def read_array(path: Path, name: str) -> NDArray[Any]:
-        """Read a dataset; strings are returned as str."""
-        with _open_hdf5(path) as file, readable(path, "HDF5", OSError):
-            dataset = file[name]
-            return np.asarray(dataset.asstr()[()] if dataset.dtype.kind == "O" else dataset[()])
+    with _open_hdf5(path) as file:
+        file.visititems(note)
+    return arrays
 
 
 @contextmanager
 def _open_hdf5(path: Path) -> Iterator[Any]:
-    try:
-        import h5py
-    except ImportError:
-        raise missing_package(path, "h5py") from None
-    with readable(path, "HDF5", OSError):
-        file = h5py.File(path, "r")
-    with file:
+    h5py = import_optional(path, "h5py")
+    with readable(path, "HDF5", OSError, RuntimeError, KeyError), h5py.File(path, "r") as file:
         yield file
 
 
-class TexmexVectors(MappedVectors):
-    """Rows of an int32 dimension d and d values, the layout of the TEXMEX collections (SIFT1M, GIST1M)."""
+def _texmex_arrays(path: Path) -> Arrays:
+    """Map rows of an int32 dimension d and d values, the layout of the TEXMEX collections (SIFT1M, GIST1M)."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    dimension = int.from_bytes(start, "little", signed=True)
+    if len(start) < 4 or not 1 <= dimension <= LARGEST_DIMENSION:
+        raise ValueError(
+            f"{path} starts with dimension {dimension}: expected rows of a dimension, at least 1, and its values."
+        )
+    element = np.dtype(TEXMEX_ELEMENTS[path.suffix.lower()])
+    row_type = np.dtype([("dimension", "<i4"), ("values", element, (dimension,))])
+    n_rows, rest = divmod(path.stat().st_size, row_type.itemsize)
+    if rest:
+        raise ValueError(
+            f"{path} is truncated: {rest} bytes follow {n_rows} rows of dimension {dimension}: copy it again."
+        )
+
+    def read(rows: Rows) -> NDArray[Any]:
+        block = np.memmap(path, row_type, mode="r")[rows]
+        if (wrong := np.flatnonzero(block["dimension"] != dimension)).size:
+            row = wrong[0] + (0 if rows is ... else rows.start)
+            raise ValueError(
+                f"{path}: row {row} has dimension {block['dimension'][wrong[0]]}, the first row has {dimension}: "
+                "expected equal dimensions."
+            )
+        return block["values"]
+
+    read(slice(n_rows - 1, n_rows))
+    return {"": StoredArray(f"{path}", (n_rows, dimension), element, read)}
+
+
+KEYED_FORMATS: dict[str, Callable[[Path], Arrays]] = {
+    ".npz": _npz_arrays,
+    ".safetensors": _safetensors_arrays,
+    ".h5": _hdf5_arrays,
+    ".hdf5": _hdf5_arrays,
+}
+ARRAY_FORMATS = {".npy": _npy_arrays, **KEYED_FORMATS, **dict.fromkeys(TEXMEX_ELEMENTS, _texmex_arrays)}
+
+
+def open_array(path: Path, key: str | None, n_dimensions: int) -> StoredArray:
+    """Return the array with this key or, without a key, the only one with this number of dimensions."""
+    arrays = by_suffix(path, ARRAY_FORMATS)(path)
+    if not arrays:
+        raise ValueError(f"{path} holds no array: write it again.")
+    shapes = [f"{name} {array.shape}" for name, array in arrays.items()]
+    if key is not None:
+        # The name of an HDF5 dataset may start at the root.
+        name = key if key in arrays else key.strip("/")
+        if name not in arrays:
+            raise ValueError(f"{path} has no array {key!r}: expected one of {listing(shapes)}.")
+        return arrays[name]
+    fitting = [array for array in arrays.values() if len(array.shape) == n_dimensions] or list(arrays.values())
+    if len(fitting) > 1:
+        raise ValueError(f"{path} holds several arrays: choose one of {listing(shapes)} by its key.")
+    return fitting[0]
+
+
+class ArrayVectors(Vectors):
+    """A matrix of real numbers."""
 
     def __init__(self, path: Path, choice: Choice) -> None:
-        no_key(path, choice)
-        element = np.dtype(TEXMEX_ELEMENTS[path.suffix.lower()])
-        with path.open("rb") as file:
-            first = file.read(4)
-        dimension = int.from_bytes(first, "little", signed=True)
-        if len(first) < 4 or not 1 <= dimension <= LARGEST_DIMENSION:
-            raise ValueError(
-                f"{path} starts with dimension {dimension}: expected rows of a dimension, at least 1, and its values."
-            )
-        self._row = np.dtype([("dimension", "<i4"), ("values", element, (dimension,))])
-        n_rows, rest = divmod(path.stat().st_size, self._row.itemsize)
-        if rest:
-            raise ValueError(
-                f"{path} is truncated: {rest} bytes follow {n_rows} rows of dimension {dimension}: copy it again."
-            )
-        super().__init__(path, (n_rows, dimension), element, choice)
-        self._checked(self._map()[[-1]], n_rows - 1)
+        self._array = array = open_array(path, choice.key, 2)
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{array.place} holds {array.dtype} values: expected real numbers, such as float32.")
+        if len(array.shape) != 2:
+            raise ValueError(f"{array.place} has shape {array.shape}: expected a matrix of shape (rows, columns).")
+        if 0 in array.shape:
+            raise ValueError(f"{array.place} has shape {array.shape}: expected at least one row and one column.")
+        self.path = path
+        self.n_rows, width = array.shape
+        self.dtype = array.dtype.newbyteorder("=")
+        self._chosen = None if choice.columns is None and not choice.drop else choose(path, (), width, choice)
+        self.n_columns = width if self._chosen is None else len(self._chosen)
 
-    def _map(self) -> NDArray[Any]:
-        return np.memmap(existing_file(self.path), self._row, mode="r")
+    def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
+        for rows in self._array.blocks(size, start):
+            # A copy releases the memory map.
+            yield np.array(rows if self._chosen is None else rows[:, self._chosen], dtype=self.dtype, order="C")
 
-    def _checked(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
-        expected = self._row["values"].shape[0]
-        if (wrong := np.flatnonzero(rows["dimension"] != expected)).size:
-            raise ValueError(
-                f"{self.path}: row {first + wrong[0]} has dimension {rows['dimension'][wrong[0]]}, the first row has "
-                f"{expected}: expected equal dimensions."
-            )
-        return rows["values"]
-
-
-KEYED_FORMATS: dict[str, type[KeyedVectors]] = {
-    ".npz": NpzVectors,
-    ".safetensors": SafetensorsVectors,
-    ".h5": HDF5Vectors,
-    ".hdf5": HDF5Vectors,
-}
-
-
-def read_keyed(path: Path, key: str | None, n_dimensions: int) -> NDArray[Any]:
-    """Read the array with this key or, without a key, the only one with this number of dimensions."""
-    form = KEYED_FORMATS[path.suffix.lower()]
-    arrays = form.arrays(path)
-    name = choose_array(path, arrays, key, n_dimensions)
-    if arrays[name].dtype.kind == "V":
-        raise ValueError(f"{place(path, name)} holds values of a type that NumPy lacks: store numbers.")
-    return form.read_array(path, name)
+    def read(self) -> NDArray[Any]:
+        """Return all rows, as a memory map if the format allows it and all columns are taken."""
+        is_stored_so = self._chosen is None and self._array.dtype == self.dtype
+        return self._array.read(...) if is_stored_so else super().read()

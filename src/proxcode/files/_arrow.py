@@ -13,28 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import (
-    ROWS_AT_ONCE,
-    Choice,
-    Vectors,
-    choose,
-    listing,
-    missing_package,
-    no_key,
-    readable,
-    rebatch,
-)
+from proxcode.files._base import ROWS_AT_ONCE, Choice, Vectors, bad_start, choose, import_optional, listing, readable
 
 NUMERIC = {f"{sign}int{8 * size}" for sign in ("", "u") for size in (1, 2, 4, 8)} | {"halffloat", "float", "double"}
 
 
 def import_arrow(path: Path) -> Any:
     """Import pyarrow; raise ValueError if it is not installed."""
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError:
-        raise missing_package(path, "pyarrow") from None
+    pa = import_optional(path, "pyarrow")
+    import_optional(path, "pyarrow.parquet")
     return pa
 
 
@@ -46,18 +33,7 @@ def _readable(path: Path) -> Iterator[Any]:
 
 
 class ArrowFile(ABC):
-    """A file of record batches.
-
-    Attributes
-    ----------
-    path : Path
-    names : list of str
-        Names of the columns.
-    types : list of pyarrow.DataType
-        Types of the columns.
-    n_rows : int or None
-        None if the number is unknown before the whole file is read.
-    """
+    """A file of record batches: names and types of its columns; `n_rows` is None if only reading all rows tells it."""
 
     path: Path
     names: list[str]
@@ -89,9 +65,8 @@ class ParquetFile(ArrowFile):
         """Yield record batches; row groups before `start` are not read."""
         with _readable(self.path) as pa, pa.parquet.ParquetFile(self.path) as file:
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-            ends = np.cumsum(sizes, dtype=np.int64)
-            groups = [group for group, end in enumerate(ends) if end > start]
-            done = int(ends[groups[0]]) - sizes[groups[0]] if groups else 0
+            groups = [group for group, end in enumerate(np.cumsum(sizes, dtype=np.int64)) if end > start]
+            done = sum(sizes[: groups[0]]) if groups else 0
             for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=list(columns)):
                 yield done, batch
                 done += len(batch)
@@ -103,13 +78,12 @@ class IpcFile(ArrowFile):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.n_rows = None
-        with _readable(path) as pa, pa.memory_map(str(path)) as source:
-            if source.read(6) == b"ARROW1":
+        with self._open() as reader:
+            self.names, self.types = reader.schema.names, reader.schema.types
+            if hasattr(reader, "num_record_batches"):
                 import pyarrow.dataset
 
                 self.n_rows = pyarrow.dataset.dataset(str(path), format="ipc").count_rows()
-        with self._open() as reader:
-            self.names, self.types = reader.schema.names, reader.schema.types
 
     @contextmanager
     def _open(self) -> Iterator[Any]:
@@ -122,20 +96,13 @@ class IpcFile(ArrowFile):
         """Yield record batches; raise ValueError for a start behind the end of a stream."""
         done = 0
         with self._open() as reader:
-            for batch in _all_batches(reader):
+            is_stream = self.n_rows is None
+            for batch in reader if is_stream else map(reader.get_batch, range(reader.num_record_batches)):
                 if done + len(batch) > start:
                     yield done, batch.select(list(columns))
                 done += len(batch)
         if start > done:
-            raise ValueError(f"start={start}: {self.path} has rows 0 to {done - 1}.")
-
-
-def _all_batches(reader: Any) -> Iterator[Any]:
-    if hasattr(reader, "num_record_batches"):
-        for number in range(reader.num_record_batches):
-            yield reader.get_batch(number)
-    else:
-        yield from reader
+            raise bad_start(self.path, start, done)
 
 
 ARROW_FORMATS: dict[str, type[Any]] = {".parquet": ParquetFile, ".arrow": IpcFile, ".feather": IpcFile}
@@ -147,16 +114,10 @@ def open_arrow(path: Path) -> ArrowFile:
     return file
 
 
-def read_arrow_column(file: ArrowFile, name: str) -> list[Any]:
-    """Return one column as Python values, missing ones as None."""
-    return [value for _, batch in file.batches([name]) for value in batch.column(name).to_pylist()]
-
-
 class ArrowVectors(Vectors):
     """Columns of numbers, or one column of lists of numbers."""
 
     def __init__(self, path: Path, choice: Choice) -> None:
-        no_key(path, choice)
         self.path = path
         self._file = open_arrow(path)
         self._chosen = self._choose(choice)
@@ -172,27 +133,31 @@ class ArrowVectors(Vectors):
         self.dtype = rows.dtype
 
     def _choose(self, choice: Choice) -> list[str]:
+        """Return the names of the columns of the vectors."""
         names, types = self._file.names, self._file.types
         numbers = choose(self.path, names, len(names), choice)
         if choice.columns is None:
-            numbers = self._vectors_among(numbers)
+            shown = listing([f"{names[number]} ({types[number]})" for number in numbers])
+            lists = [number for number in numbers if _is_list(types[number]) and _is_numeric(types[number].value_type)]
+            numbers = lists or [number for number in numbers if _is_numeric(types[number])]
+            if not numbers:
+                raise ValueError(f"{self.path} has no column of numbers among {shown}: store the vectors as numbers.")
         if len(numbers) > 1 and any(_is_list(types[number]) for number in numbers):
             shown = listing([names[number] for number in numbers])
             raise ValueError(f"{self.path}: a column of lists cannot be combined with others: choose one of {shown}.")
         return [self._file.name_of(number) for number in numbers]
 
-    def _vectors_among(self, numbers: list[int]) -> list[int]:
-        types = self._file.types
-        lists = [number for number in numbers if _is_list(types[number]) and _is_numeric(types[number].value_type)]
-        found = lists or [number for number in numbers if _is_numeric(types[number])]
-        if not found:
-            shown = listing([f"{self._file.names[number]} ({types[number]})" for number in numbers])
-            raise ValueError(f"{self.path} has no column of numbers among {shown}: store the vectors as numbers.")
-        return found
-
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        batches = self._file.batches(self._chosen, start)
-        return rebatch((self._numbers(first, batch)[max(0, start - first) :] for first, batch in batches), size)
+        held, n_held = [], 0
+        for first, batch in self._file.batches(self._chosen, start):
+            held.append(self._numbers(first, batch)[max(0, start - first) :])
+            n_held += len(held[-1])
+            if n_held >= size:
+                rows, n_rest = np.concatenate(held), n_held % size
+                yield from rows[: n_held - n_rest].reshape(-1, size, self.n_columns)
+                held, n_held = [rows[n_held - n_rest :]], n_rest
+        if n_held:
+            yield np.concatenate(held)
 
     def _numbers(self, first: int, batch: Any) -> NDArray[Any]:
         """Return a batch, whose first row is row `first` of the file, as a matrix."""

@@ -2,8 +2,9 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -54,7 +55,7 @@ class Vectors(ABC):
         if size < 1:
             raise ValueError(f"size={size}: expected at least 1 row per block.")
         if start < 0 or (self.n_rows is not None and start > self.n_rows):
-            raise ValueError(f"start={start}: {self.path} has rows 0 to {(self.n_rows or 1) - 1}.")
+            raise bad_start(self.path, start, self.n_rows or 1)
         return self._blocks(size, start)
 
     @abstractmethod
@@ -66,67 +67,14 @@ class Vectors(ABC):
         if self.n_rows is None:
             return np.concatenate(list(self.blocks(ROWS_AT_ONCE)))
         out = np.empty((self.n_rows, self.n_columns), self.dtype)
-        done = 0
-        for block in self.blocks(ROWS_AT_ONCE):
-            out[done : done + len(block)] = block
-            done += len(block)
+        for number, block in enumerate(self.blocks(ROWS_AT_ONCE)):
+            out[number * ROWS_AT_ONCE :][: len(block)] = block
         return out
 
 
-class MatrixVectors(Vectors):
-    """A matrix of known shape in a file; subclasses read a range of its rows."""
-
-    def __init__(
-        self, path: Path, shape: tuple[int, ...], dtype: np.dtype[Any], choice: Choice, name: str = ""
-    ) -> None:
-        check_matrix(place(path, name), shape, dtype)
-        self.path = path
-        self.n_rows = shape[0]
-        self.dtype = dtype.newbyteorder("=")
-        self._chosen = None if choice.columns is None and not choice.drop else choose(path, (), shape[1], choice)
-        self.n_columns = shape[1] if self._chosen is None else len(self._chosen)
-
-    def _native(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """Return a copy of rows in memory: the chosen columns, in native byte order."""
-        return np.array(rows if self._chosen is None else rows[:, self._chosen], dtype=self.dtype, order="C")
-
-
-class MappedVectors(MatrixVectors):
-    """A matrix that can be memory-mapped."""
-
-    @abstractmethod
-    def _map(self) -> NDArray[Any]:
-        """Return a new memory map of the matrix."""
-
-    def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
-        for first in range(start, self.n_rows or 0, size):
-            # A new map for each block releases the pages of the previous one.
-            yield self._native(self._checked(self._map()[first : first + size], first))
-
-    def _checked(self, rows: NDArray[Any], first: int) -> NDArray[Any]:
-        return rows
-
-    def read(self) -> NDArray[Any]:
-        """Return all rows, as a memory map if all columns are taken."""
-        rows = self._checked(self._map(), 0)
-        return rows if self._chosen is None and rows.dtype == self.dtype else self._native(rows)
-
-
-def rebatch(parts: Iterable[NDArray[Any]], size: int) -> Iterator[NDArray[Any]]:
-    """Yield the rows of parts of any length in blocks of `size` rows."""
-    held: list[NDArray[Any]] = []
-    n_held = 0
-    for part in parts:
-        rest = part
-        while len(rest):
-            taken, rest = rest[: size - n_held], rest[size - n_held :]
-            held.append(taken)
-            n_held += len(taken)
-            if n_held == size:
-                yield np.concatenate(held)
-                held, n_held = [], 0
-    if held:
-        yield np.concatenate(held)
+def bad_start(path: Path, start: int, n_rows: int) -> ValueError:
+    """Return the error for a first row that a file does not have."""
+    return ValueError(f"start={start}: {path} has rows 0 to {n_rows - 1}.")
 
 
 def existing_file(path: FilePath) -> Path:
@@ -161,30 +109,14 @@ def readable(path: Path, form: str, *errors: type[Exception]) -> Iterator[None]:
         raise ValueError(f"{path} is truncated or not a valid {form} file ({reason}): write it again.") from error
 
 
-def missing_package(path: Path, package: str) -> ValueError:
-    """Return the error for an optional package that reading or writing a file requires."""
-    return ValueError(f"{path} requires {package}, which is not installed: pip install 'proxcode[tables]'.")
-
-
-def no_key(path: Path, choice: Choice) -> None:
-    """Raise ValueError for a key where a file holds a single array."""
-    if choice.key is not None:
-        raise ValueError(f"key={choice.key!r}: {path} has no keys; only npz, safetensors and HDF5 files have.")
-
-
-def place(path: Path, name: str) -> str:
-    """Return the name of an array of a file, as FILE:KEY."""
-    return f"{path}:{name}" if name else f"{path}"
-
-
-def check_matrix(where: str, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
-    """Raise ValueError unless an array is a matrix of real numbers with rows and columns."""
-    if dtype.kind not in "biuf":
-        raise ValueError(f"{where} holds {dtype} values: expected real numbers, such as float32.")
-    if len(shape) != 2:
-        raise ValueError(f"{where} has shape {tuple(shape)}: expected a matrix of shape (rows, columns).")
-    if 0 in shape:
-        raise ValueError(f"{where} has shape {tuple(shape)}: expected at least one row and one column.")
+def import_optional(path: Path, package: str) -> Any:
+    """Import an optional package that reading or writing a file requires; raise ValueError if it is not installed."""
+    try:
+        return import_module(package)
+    except ImportError:
+        raise ValueError(
+            f"{path} requires {package}, which is not installed: pip install 'proxcode[tables]'."
+        ) from None
 
 
 def choose(path: Path, names: Sequence[str], n_columns: int, choice: Choice) -> list[int]:

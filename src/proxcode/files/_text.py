@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import Choice, Vectors, choose, no_key
+from proxcode.files._base import Choice, Vectors, bad_start, choose
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Number of a line, from 1, and its text.
@@ -80,16 +80,14 @@ class TextTable:
             if self.n_columns == 1:
                 yield from blank
             blank.clear()
-            self._check_width(row)
+            number, text = row
+            n_cells = len(self.cells(row)) if '"' in text else text.count(self.delimiter) + 1
+            if n_cells != self.n_columns:
+                raise ValueError(
+                    f"{self.path}: line {number} has {n_cells} cells, the first row has {self.n_columns}: expected as "
+                    "many."
+                )
             yield row
-
-    def _check_width(self, row: Line) -> None:
-        has_quotes = '"' in row[1]
-        n_cells = len(self.cells(row)) if has_quotes else row[1].count(self.delimiter) + 1
-        if n_cells != self.n_columns:
-            raise ValueError(
-                f"{self.path}: line {row[0]} has {n_cells} cells, the first row has {self.n_columns}: expected as many."
-            )
 
     def cells(self, row: Line) -> list[str]:
         """Split a row into its cells."""
@@ -101,31 +99,25 @@ class TextTable:
         except csv.Error as error:
             raise ValueError(f"{self.path}: line {row[0]} cannot be split into cells ({error}).") from error
 
-    def name(self, column: int) -> str:
-        """Return the name of a column for an error message, its number if it has no name."""
-        return repr(self.names[column]) if self.names else str(column)
-
     def _lines(self) -> Iterator[Line]:
         """Yield the rows, names included; a row with a line break in quotes is one item."""
         lines = text_lines(self.path)
         for number, text in lines:
-            has_open_quote = '"' in text and text.count('"') % 2
-            yield number, self._to_closing_quote(number, text, lines) if has_open_quote else text
-
-    def _to_closing_quote(self, number: int, text: str, lines: Iterator[Line]) -> str:
-        parts = [text]
-        for _, following in lines:
-            parts.append(following)
-            if following.count('"') % 2:
-                return "\n".join(parts)
-        raise ValueError(f"{self.path}: the quote opened in line {number} is never closed: close it.")
+            parts = [text]
+            is_open = text.count('"') % 2
+            while is_open:
+                _, following = next(lines, (0, None))
+                if following is None:
+                    raise ValueError(f"{self.path}: the quote opened in line {number} is never closed: close it.")
+                parts.append(following)
+                is_open = not following.count('"') % 2
+            yield number, "\n".join(parts)
 
 
 class TextVectors(Vectors):
     """Columns of numbers of a text file: all columns, unless some are chosen or dropped."""
 
     def __init__(self, path: Path, choice: Choice) -> None:
-        no_key(path, choice)
         self.path = path
         self.n_rows = None
         self.dtype = np.dtype(np.float64)
@@ -138,19 +130,15 @@ class TextVectors(Vectors):
         rows = self._table.rows()
         n_before = sum(1 for _ in islice(rows, start))
         if n_before < start:
-            raise ValueError(f"start={start}: {self.path} has rows 0 to {n_before - 1}.")
+            raise bad_start(self.path, start, n_before)
         while chunk := list(islice(rows, size)):
             yield self._numbers(chunk)
 
     def _numbers(self, rows: Sequence[Line]) -> NDArray[np.float64]:
+        texts, delimiter = [text for _, text in rows], self._table.delimiter
         try:
             numbers = np.loadtxt(
-                [text for _, text in rows],
-                delimiter=self._table.delimiter,
-                usecols=self._chosen,
-                comments=None,
-                quotechar='"',
-                ndmin=2,
+                texts, delimiter=delimiter, usecols=self._chosen, comments=None, quotechar='"', ndmin=2
             )
         except ValueError as error:
             self._check_cells(rows)
@@ -166,7 +154,8 @@ class TextVectors(Vectors):
             cells = self._table.cells(row)
             for column in self._chosen:
                 if not is_number(cells[column]):
+                    name = repr(self._table.names[column]) if self._table.names else column
                     raise ValueError(
-                        f"{self.path}: line {row[0]}, column {self._table.name(column)} holds {cells[column]!r}, not a "
-                        "number: drop the column, or write nan for a missing value."
+                        f"{self.path}: line {row[0]}, column {name} holds {cells[column]!r}, not a number: drop the "
+                        "column, or write nan for a missing value."
                     )

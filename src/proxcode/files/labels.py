@@ -1,4 +1,4 @@
-"""Labels from files: one label per row, or a 0/1 indicator matrix."""
+"""Labels of samples, and near and far pairs of samples, from files."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,15 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._arrays import KEYED_FORMATS, TEXMEX_ELEMENTS, map_npy, read_keyed
-from proxcode.files._arrow import ARROW_FORMATS, open_arrow, read_arrow_column
-from proxcode.files._base import ROWS_AT_ONCE, Column, FilePath, by_suffix, existing_file, find_column, listing, place
+from proxcode.files._arrays import ARRAY_FORMATS, KEYED_FORMATS, map_npy, open_array
+from proxcode.files._arrow import ARROW_FORMATS, open_arrow
+from proxcode.files._base import ROWS_AT_ONCE, Column, FilePath, by_suffix, existing_file, find_column, listing
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
 from proxcode.files.vectors import open_vectors
 
 Labels = NDArray[Any]
 # From this magnitude on, different integers are equal as floats.
 LONG = 2**53
+# Words for the sign of a pair.
+SIGNS = {"near": 1, "far": -1}
 
 
 def read_labels(source: FilePath) -> Labels:
@@ -47,7 +49,7 @@ def read_labels(source: FilePath) -> Labels:
     path, column = split_column(source)
     labels = by_suffix(path, LABEL_FORMATS)(path, column)
     if len(labels) == 0:
-        raise ValueError(f"{place(path, column or '')} holds no labels: expected at least one.")
+        raise ValueError(f"{source} holds no labels: expected at least one.")
     return labels
 
 
@@ -75,21 +77,22 @@ def split_column(source: FilePath) -> tuple[Path, str | None]:
     return existing_file(named[0] if named else text), None
 
 
-def _from_npy(path: Path, column: str | None) -> Labels:
-    array = map_npy(path)
-    if column is None:
-        return _checked(path, np.array(array))
-    if array.ndim != 2:
-        raise ValueError(f"{path} has shape {array.shape} and no column {column!r}: omit the column.")
-    return _checked(path, np.array(array[:, find_column(path, (), array.shape[1], column)]))
-
-
-def _from_keyed(path: Path, key: str | None) -> Labels:
-    return _checked(path, read_keyed(path, key, 1))
-
-
-def _from_texmex(path: Path, column: str | None) -> Labels:
-    return _checked(path, np.array(open_vectors(path, columns=None if column is None else [column]).read()))
+def _from_array(path: Path, column: str | None) -> Labels:
+    is_keyed = path.suffix.lower() in KEYED_FORMATS
+    stored = open_array(path, column if is_keyed else None, 1)
+    if stored.dtype.kind not in "biufUSO":
+        raise ValueError(f"{stored.place} holds {stored.dtype} values: expected numbers or strings.")
+    array = stored.read(...)
+    if column is not None and not is_keyed:
+        if array.ndim != 2:
+            raise ValueError(f"{path} has shape {array.shape} and no column {column!r}: omit the column.")
+        array = array[:, find_column(path, (), array.shape[1], column)]
+    if array.ndim == 2 and array.shape[1] != 1:
+        return _zeros_and_ones(path, array, 0)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"{path} has shape {array.shape}: expected one label per row, or a 0/1 matrix.")
+    labels = np.array(array.reshape(len(array)))
+    return _strings(labels.tolist()) if labels.dtype.kind == "O" else labels
 
 
 def _from_lines(path: Path, column: str | None) -> Labels:
@@ -116,7 +119,8 @@ def _from_arrow(path: Path, column: str | None) -> Labels:
     if column is None and len(names) > 1:
         return _indicator(path, names)
     number = find_column(path, names, len(names), 0 if column is None else column)
-    values = read_arrow_column(file, file.name_of(number))
+    name = file.name_of(number)
+    values = [value for _, batch in file.batches([name]) for value in batch.column(name).to_pylist()]
     if any(isinstance(value, list) for value in values):
         return _indicator(path, [names[0] if column is None else column])
     is_long = any(isinstance(value, int) and abs(value) >= LONG for value in values)
@@ -128,26 +132,11 @@ def _from_arrow(path: Path, column: str | None) -> Labels:
 
 
 LABEL_FORMATS: dict[str, Callable[[Path, str | None], Labels]] = {
-    ".npy": _from_npy,
-    **dict.fromkeys(KEYED_FORMATS, _from_keyed),
-    **dict.fromkeys(TEXMEX_ELEMENTS, _from_texmex),
+    **dict.fromkeys(ARRAY_FORMATS, _from_array),
     **dict.fromkeys(DELIMITERS, _from_text),
     ".txt": _from_lines,
     **dict.fromkeys(ARROW_FORMATS, _from_arrow),
 }
-
-
-def _checked(path: Path, array: NDArray[Any]) -> Labels:
-    """Return an array as labels; raise ValueError for a wrong type or shape."""
-    if array.dtype.kind == "O":
-        array = _strings(array.tolist())
-    if array.dtype.kind not in "biufUSO":
-        raise ValueError(f"{path} holds {array.dtype} values: expected numbers or strings.")
-    if array.ndim == 2 and array.shape[1] == 1:
-        return array[:, 0]
-    if array.ndim not in (1, 2):
-        raise ValueError(f"{path} has shape {array.shape}: expected one label per row, or a 0/1 matrix.")
-    return array if array.ndim == 1 else _zeros_and_ones(path, array, 0)
 
 
 def _indicator(path: Path, columns: Sequence[Column]) -> Labels:
@@ -197,3 +186,74 @@ def _strings(values: list[Any]) -> Labels:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
+
+
+def read_pairs(path: FilePath) -> NDArray[np.int64]:
+    """Read pairs of samples, given by their row numbers from 0, and whether they are near or far.
+
+    Parameters
+    ----------
+    path : path
+        A CSV, TSV or npy file with rows i, j, sign: +1 or near, -1 or far. Without the third column, all pairs are
+        near. A first row whose first cell is not a number holds column names, which are ignored.
+
+    Returns
+    -------
+    ndarray of int64, shape (m, 3)
+        The `pairs` of `GivenPairs`.
+    """
+    path = existing_file(path)
+    return by_suffix(path, PAIR_FORMATS)(path)
+
+
+def _pairs_from_text(path: Path) -> NDArray[np.int64]:
+    table = TextTable(path)
+    _check_width(path, table.n_columns)
+    # The row "0,1,near" is a pair, not column names.
+    has_pair_first = bool(table.names) and is_number(table.names[0])
+    rows = [table.first, *table.rows()] if has_pair_first else list(table.rows())
+    if not rows:
+        raise ValueError(f"{path} holds no pairs: expected near and far pairs.")
+    return np.array([_pair(f"{path}: line {row[0]}", table.cells(row)) for row in rows], dtype=np.int64)
+
+
+def _pair(where: str, cells: list[str]) -> list[int]:
+    i, j, sign = [*(cell.strip() for cell in cells), "near"][:3]
+    for row in (i, j):
+        if not row.isdecimal() or int(row) >= LONG:
+            raise ValueError(f"{where} holds {row!r}: expected row numbers from 0 in the first two columns.")
+    number = SIGNS.get(sign.lower()) or (float(sign) if is_number(sign) else 0)
+    if number not in (-1, 1):
+        raise ValueError(f"{where} has the sign {sign!r}: expected +1 or near, -1 or far.")
+    return [int(i), int(j), int(number)]
+
+
+def _pairs_from_npy(path: Path) -> NDArray[np.int64]:
+    array = map_npy(path)
+    if array.ndim != 2 or array.dtype.kind not in "iuf" or not len(array):
+        raise ValueError(f"{path} holds {array.dtype} values of shape {array.shape}: expected rows i, j, +1 or -1.")
+    _check_width(path, array.shape[1])
+    samples, signs = array[:, :2], array[:, 2:]
+    is_row = (samples >= 0) & (samples == np.floor(samples)) & (samples < LONG)
+    if not is_row.all():
+        row, column = np.argwhere(~is_row)[0]
+        raise ValueError(
+            f"{path}: row {row} holds {samples[row, column]}: expected row numbers from 0 in the first two columns."
+        )
+    if (wrong := np.flatnonzero(np.abs(signs) != 1)).size:
+        raise ValueError(f"{path}: row {wrong[0]} has the sign {signs[wrong[0], 0]}: expected +1 (near) or -1 (far).")
+    near = np.ones((len(array), 1), np.int64)
+    return np.hstack([samples.astype(np.int64), signs.astype(np.int64) if signs.size else near])
+
+
+def _check_width(path: Path, n_columns: int) -> None:
+    if n_columns not in (2, 3):
+        raise ValueError(
+            f"{path} has {n_columns} columns: expected i, j and a sign (+1 or -1), or i and j for near pairs."
+        )
+
+
+PAIR_FORMATS: dict[str, Callable[[Path], NDArray[np.int64]]] = {
+    **dict.fromkeys(DELIMITERS, _pairs_from_text),
+    ".npy": _pairs_from_npy,
+}

@@ -1,17 +1,15 @@
-"""Vectors from files: one class per format, with the same rows and blocks from all."""
+"""Vectors from files: the same rows and blocks from all formats."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from proxcode.files._arrays import KEYED_FORMATS, TEXMEX_ELEMENTS, NpyVectors, TexmexVectors
+from proxcode.files._arrays import ARRAY_FORMATS, KEYED_FORMATS, ArrayVectors
 from proxcode.files._arrow import ARROW_FORMATS, ArrowVectors
 from proxcode.files._base import Choice, Column, FilePath, Vectors, by_suffix, existing_file
 from proxcode.files._text import DELIMITERS, TextVectors
 
 VECTOR_FORMATS: dict[str, Callable[[Path, Choice], Vectors]] = {
-    ".npy": NpyVectors,
-    **KEYED_FORMATS,
-    **dict.fromkeys(TEXMEX_ELEMENTS, TexmexVectors),
+    **dict.fromkeys(ARRAY_FORMATS, ArrayVectors),
     **dict.fromkeys(DELIMITERS, TextVectors),
     **dict.fromkeys(ARROW_FORMATS, ArrowVectors),
 }
@@ -60,5 +58,8 @@ def open_vectors(
            [2., 3.]])
     """
     path = existing_file(path)
+    vectors = by_suffix(path, VECTOR_FORMATS)
+    if key is not None and path.suffix.lower() not in KEYED_FORMATS:
+        raise ValueError(f"key={key!r}: {path} has no keys; only npz, safetensors and HDF5 files have.")
     choice = Choice(key, [columns] if isinstance(columns, str) else columns, [drop] if isinstance(drop, str) else drop)
-    return by_suffix(path, VECTOR_FORMATS)(path, choice)
+    return vectors(path, choice)

@@ -89,8 +89,4 @@ def _write_parquet(partial: Path, columns: Columns, path: Path) -> None:
     pa.parquet.write_table(pa.table(fields), partial)
 
 
-_WRITERS: dict[str, Writer] = {
-    **dict.fromkeys(DELIMITERS, _write_text),
-    ".npz": _write_npz,
-    ".parquet": _write_parquet,
-}
+_WRITERS: dict[str, Writer] = {**dict.fromkeys(DELIMITERS, _write_text), ".npz": _write_npz, ".parquet": _write_parquet}
