@@ -82,5 +82,5 @@ def test_the_mixing_method_is_loaded_where_needed(rng, monkeypatch):
     called = note_kernels(monkeypatch)
     compile_search.cache_clear()
     signed_cut(random_weights(rng, 30), time_limit=0.1, random_state=0)
-    assert {name for name, *_ in called} >= {"anneal_dense", "descend_dense", "anneal_sparse"}
+    assert {name for name, *_ in called} >= {"anneal_dense", "sweep_dense", "anneal_sparse", "sweep_sparse"}
     assert "mix_sparse" not in {name for name, *_ in called}

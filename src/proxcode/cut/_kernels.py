@@ -1,54 +1,11 @@
 """Numba kernels over explicit weight matrices.
 
-The annealing kernels keep the stabilities g_i = b_i s_i, s = Wb: a flip of node i changes b'Wb by -4 g_i, so that a
-proposal costs one comparison. Their partitions are arrays of the same type as the weights.
+Sweeps keep the stabilities g_i = b_i s_i, s = Wb: a flip of node i changes b'Wb by -4 g_i, so that a proposal costs one
+comparison. Their partitions are arrays of floats.
 """
 
 import numpy as np
 from numba import njit
-
-
-@njit(cache=True)
-def next_improving(partition, field, tolerance, start):
-    """Return the first node from `start` on whose flip increases b'Wb, or n if there is none."""
-    for i in range(start, partition.size):
-        if partition[i] * field[i] < -tolerance[i]:
-            return i
-    return partition.size
-
-
-@njit(cache=True)
-def add_sparse_row(indptr, indices, data, i, step, field):
-    """Add step * W[i, j] to field[j] for all stored entries of row i."""
-    for k in range(indptr[i], indptr[i + 1]):
-        field[indices[k]] += step * data[k]
-
-
-@njit(cache=True)
-def sweep_sparse(indptr, indices, data, partition, field, tolerance):
-    """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `field`, returns the flips."""
-    flips = 0
-    for i in range(partition.size):
-        if partition[i] * field[i] < -tolerance[i]:
-            partition[i] = -partition[i]
-            add_sparse_row(indptr, indices, data, i, 2.0 * partition[i], field)
-            flips += 1
-    return flips
-
-
-@njit(cache=True)
-def sweep_dense(weights, partition, field, tolerance):
-    """`sweep_sparse` for a square array, whose diagonal is ignored."""
-    flips = 0
-    for i in range(partition.size):
-        if partition[i] * field[i] < -tolerance[i]:
-            partition[i] = -partition[i]
-            own, step = field[i], 2.0 * partition[i]
-            for j in range(partition.size):
-                field[j] += step * weights[i, j]
-            field[i] = own
-            flips += 1
-    return flips
 
 
 @njit(cache=True, nogil=True)
@@ -90,15 +47,13 @@ def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, t
 
 
 @njit(cache=True, nogil=True)
-def descend_sparse(indptr, indices, data, partition, stability, tolerance):
-    """Flip nodes until no flip improves; updates `partition` and `stability` in place, returns the flips."""
-    flips, before = 0, -1
-    while flips > before:
-        before = flips
-        for i in range(partition.size):
-            if stability[i] < -tolerance[i]:
-                _flip_sparse(indptr, indices, data, i, partition, stability)
-                flips += 1
+def sweep_sparse(indptr, indices, data, partition, stability, tolerance):
+    """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `stability`, returns the flips."""
+    flips = 0
+    for i in range(partition.size):
+        if stability[i] < -tolerance[i]:
+            _flip_sparse(indptr, indices, data, i, partition, stability)
+            flips += 1
     return flips
 
 
@@ -138,15 +93,13 @@ def anneal_dense(weights, partition, stability, table, offsets, temperatures):
 
 
 @njit(cache=True, nogil=True)
-def descend_dense(weights, partition, stability, tolerance):
-    """`descend_sparse` for a square array, whose diagonal is ignored."""
-    flips, before = 0, -1
-    while flips > before:
-        before = flips
-        for i in range(partition.size):
-            if stability[i] < -tolerance[i]:
-                _flip_dense(weights, i, partition, stability)
-                flips += 1
+def sweep_dense(weights, partition, stability, tolerance):
+    """`sweep_sparse` for a square array, whose diagonal is ignored."""
+    flips = 0
+    for i in range(partition.size):
+        if stability[i] < -tolerance[i]:
+            _flip_dense(weights, i, partition, stability)
+            flips += 1
     return flips
 
 
@@ -191,40 +144,26 @@ def keep_components(indptr, indices, data, best, other):
 
 
 @njit(cache=True, nogil=True)
-def dense_field(weights, partition, field):
-    """Compute field[i] = sum_j w_ij b_j."""
-    for i in range(partition.size):
-        field[i] = 0.0
-        for j in range(partition.size):
-            field[i] += weights[i, j] * partition[j]
-
-
-@njit(cache=True, nogil=True)
 def enumerate_partitions(weights):
     """Return the best of all partitions whose last entry is +1; W has no diagonal, n is small.
 
     Partitions are visited in the order of the Gray code, so that each differs from the one before by one flip.
     """
     n = weights.shape[0]
-    partition = np.ones(n)
-    field = np.zeros(n)
-    dense_field(weights, partition, field)
-    value, best = (partition * field).sum(), (partition * field).sum()
-    best_partition = partition.copy()
+    partition, stability = np.ones(n), np.empty(n)
+    dense_stability(weights, partition, stability)
+    value, best, best_partition = stability.sum(), stability.sum(), partition.copy()
     for count in range(1, 1 << (n - 1)):
         i, bits = 0, count
         while bits & 1 == 0:
             bits >>= 1
             i += 1
-        value -= 4.0 * partition[i] * field[i]
-        partition[i] = -partition[i]
-        # The field is recomputed regularly, before rounding errors accumulate.
+        value -= 4.0 * stability[i]
+        _flip_dense(weights, i, partition, stability)
+        # The stabilities are recomputed regularly, before rounding errors accumulate.
         if count & 63 == 0:
-            dense_field(weights, partition, field)
-            value = (partition * field).sum()
-        else:
-            for j in range(n):
-                field[j] += 2.0 * partition[i] * weights[i, j]
+            dense_stability(weights, partition, stability)
+            value = stability.sum()
         if value > best:
             best = value
             best_partition[:] = partition

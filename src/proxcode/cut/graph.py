@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import add_dense_rows, add_sparse_row, next_improving, sweep_dense, sweep_sparse
+from proxcode.cut._kernels import add_dense_rows, sweep_dense, sweep_sparse
 from proxcode.cut.result import Partition
 
 Vector = NDArray[np.float64]
@@ -105,6 +105,10 @@ class ExplicitGraph(SignedGraph):
     weights: Any
     _degrees: Vector | None = None
 
+    @abstractmethod
+    def __init__(self, W: Any) -> None:
+        """Store the weights."""
+
     def absolute_degrees(self) -> Vector:
         if self._degrees is None:
             self._degrees = self._sum_rows()
@@ -123,8 +127,8 @@ class ExplicitGraph(SignedGraph):
         """Yield the stored weights; those of a large array in blocks of rows."""
 
     @abstractmethod
-    def divided(self, unit: float) -> "ExplicitGraph":
-        """Return the graph with all weights divided by `unit`."""
+    def _sweep(self, signs: Vector, stability: Vector, tolerance: Vector) -> int:
+        """Make a sweep over b and b_i s_i as arrays of floats."""
 
     def field(self, partition: Partition) -> Vector:
         return self.matvec(partition.astype(np.float64))
@@ -133,7 +137,21 @@ class ExplicitGraph(SignedGraph):
         return field
 
     def next_improving(self, partition: Partition, field: Vector, tolerance: Vector, start: int) -> int:
-        return int(next_improving(partition, field, tolerance, start))
+        improving = np.flatnonzero(partition[start:] * field[start:] < -tolerance[start:])
+        return start + int(improving[0]) if improving.size else self.n_nodes
+
+    def flip(self, node: int, partition: Partition, field: Vector) -> None:
+        row, own = self.weights[[node]], field[node]
+        partition[node] = -partition[node]
+        field += 2.0 * partition[node] * (row.toarray() if sp.issparse(row) else row)[0]
+        field[node] = own
+
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
+        signs = partition.astype(np.float64)
+        stability = signs * field
+        flips = self._sweep(signs, stability, tolerance)
+        partition[:], field[:] = signs, signs * stability
+        return flips
 
 
 class DenseGraph(ExplicitGraph):
@@ -166,14 +184,8 @@ class DenseGraph(ExplicitGraph):
         sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_nodes)]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
-    def flip(self, node: int, partition: Partition, field: Vector) -> None:
-        partition[node] = -partition[node]
-        own = field[node]
-        field += (2.0 * partition[node]) * self.weights[node]
-        field[node] = own
-
-    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
-        return int(sweep_dense(self.weights, partition, field, tolerance))
+    def _sweep(self, signs: Vector, stability: Vector, tolerance: Vector) -> int:
+        return int(sweep_dense(self.weights, signs, stability, tolerance))
 
     def count_edges(self) -> int:
         n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_nodes))
@@ -181,9 +193,6 @@ class DenseGraph(ExplicitGraph):
 
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
         yield from (self.weights[rows] for rows in row_blocks(self.n_nodes))
-
-    def divided(self, unit: float) -> "DenseGraph":
-        return DenseGraph(self.weights / unit)
 
     def is_satisfied(self, partition: Partition) -> bool:
         for rows in row_blocks(self.n_nodes):
@@ -222,23 +231,15 @@ class SparseGraph(ExplicitGraph):
     def _sum_rows(self) -> Vector:
         return np.asarray(abs(self.weights).sum(axis=1)).ravel()
 
-    def flip(self, node: int, partition: Partition, field: Vector) -> None:
-        partition[node] = -partition[node]
+    def _sweep(self, signs: Vector, stability: Vector, tolerance: Vector) -> int:
         W = self.weights
-        add_sparse_row(W.indptr, W.indices, W.data, node, 2.0 * partition[node], field)
-
-    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
-        W = self.weights
-        return int(sweep_sparse(W.indptr, W.indices, W.data, partition, field, tolerance))
+        return int(sweep_sparse(W.indptr, W.indices, W.data, signs, stability, tolerance))
 
     def count_edges(self) -> int:
         return int(self.weights.nnz) // 2
 
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
         yield self.weights.data
-
-    def divided(self, unit: float) -> "SparseGraph":
-        return SparseGraph(self.weights / unit)
 
     def is_satisfied(self, partition: Partition) -> bool:
         own = np.repeat(partition, np.diff(self.weights.indptr))

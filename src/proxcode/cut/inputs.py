@@ -5,7 +5,7 @@
    nodes are numbered from 0; a set or an iterator of tuples likewise.
 3. Everything else must be a square matrix; the names of a pandas DataFrame are those of the nodes.
 
-Repeated edges and edges with a direction follow the one rule of `proxcode.cut.edges`.
+Repeated edges and edges with a direction follow the one rule of `proxcode.cut.symmetric`.
 """
 
 import reprlib
@@ -18,9 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut.edges import Directed, check_directed, undirected_weights
 from proxcode.cut.graph import Edges, ExplicitGraph, SignedGraph, SparseGraph
-from proxcode.cut.matrices import check_real, matrix_graph
+from proxcode.cut.symmetric import Directed, check_directed, check_real, matrix_graph, undirected_weights
 
 # Array, DataFrame, scipy.sparse matrix, networkx graph, list of edges or SignedGraph; most of them have no types.
 GraphLike: TypeAlias = Any

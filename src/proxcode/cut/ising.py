@@ -15,12 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut.edges import Directed
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.inputs import GraphLike, as_graph, as_number, check_sum, check_unmasked, has_edges, listed
 from proxcode.cut.problems import View
 from proxcode.cut.result import Partition, relative_gap
 from proxcode.cut.search import SearchSettings, solve
+from proxcode.cut.symmetric import Directed
 from proxcode.cut.validation import check_partition
 
 

@@ -55,7 +55,7 @@ def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
     if largest == 0.0 or SQUARED[0] < largest < SQUARED[1]:
         return graph, 1.0
     unit = float(np.ldexp(1.0, max(int(np.frexp(largest)[1]), LEAST_EXPONENT)))
-    return graph.divided(unit), unit
+    return type(graph)(graph.weights / unit), unit
 
 
 def shifted_vectors(

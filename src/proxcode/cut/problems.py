@@ -9,11 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.cut.edges import Directed
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SparseGraph
 from proxcode.cut.inputs import GraphLike, as_graph, sign_graph
 from proxcode.cut.result import Cut, Partition, Progress, relative_gap
 from proxcode.cut.search import SearchSettings, solve
+from proxcode.cut.symmetric import Directed
 
 
 @dataclass(frozen=True, eq=False)

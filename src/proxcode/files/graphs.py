@@ -21,7 +21,7 @@ from proxcode.files._base import FilePath, by_suffix, existing_file, readable
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
 
 if TYPE_CHECKING:
-    from proxcode.cut.edges import Directed
+    from proxcode.cut.symmetric import Directed
 
 # Names of two columns that are recognised as a header in any file.
 _HEADERS = {("i", "j"), ("u", "v"), ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2")}
@@ -111,9 +111,8 @@ def read_graph(path: FilePath, directed: Directed | None = None) -> Graph:
 
 
 def _symmetric_weights(content: _Edges | _Matrix, directed: Directed | None) -> Any:
-    from proxcode.cut.edges import undirected_weights
     from proxcode.cut.graph import SparseGraph
-    from proxcode.cut.matrices import matrix_graph
+    from proxcode.cut.symmetric import matrix_graph, undirected_weights
 
     if isinstance(content, _Matrix):
         weights = SparseGraph(matrix_graph(content.entries, directed).weights).weights
