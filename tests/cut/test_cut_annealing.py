@@ -282,8 +282,8 @@ def test_annealing_cuts_a_code_graph_better_than_one_start(rng):
     code = GrowingCode(150)
     for _ in range(4):
         code.append(rng.choice(np.array([-1, 1], np.int8), 150))
-    units = WithinRadius(radius=1.5).fit(X).relate(X).relation.units(code)
-    graph = units.graph(np.linspace(1, 2, 5), -np.linspace(0.4, 0.2, 5))
+    groups = WithinRadius(radius=1.5).fit(X).find_pairs(X).pairs.with_code(code)
+    graph = groups.graph(np.linspace(1, 2, 5), -np.linspace(0.4, 0.2, 5))
     annealed = Annealing(n_sweeps=200, reheat_sweeps=40).solve(graph, np.random.default_rng(0))
     assert annealed.value >= Restarts().solve(graph, np.random.default_rng(0)).value
     assert annealed.value == pytest.approx(graph.value(annealed.partition))

@@ -27,8 +27,8 @@ from proxcode.cut import (
     signed_cut,
     sparse_graph,
 )
+from proxcode.cut.bounds.base import attainable
 from proxcode.cut.mixing import mix
-from proxcode.cut.values import attainable
 
 nx = pytest.importorskip("networkx")
 BOUNDS = [SemidefiniteBound(), SemidefiniteBound(max_iter=2), CycleBound(), CycleBound(max_rounds=1)]

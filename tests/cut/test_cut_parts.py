@@ -14,7 +14,7 @@ from proxcode.cut import (
     sparse_graph,
 )
 from proxcode.cut.annealing import runs
-from proxcode.cut.annealing.parts import graph_of_parts
+from proxcode.cut.annealing.reduction import graph_of_parts
 from proxcode.cut.annealing.walks import SparseWalk
 
 

@@ -127,8 +127,7 @@ def _read(W: Any, directed: Directed | None, weight_of: Callable[..., float]) ->
     """Read a graph; `weight_of` returns the weight of an edge of a networkx graph from its ends and attributes."""
     if isinstance(W, SignedGraph):
         return W
-    given, W = W, _as_known_form(W)
-    names = _names(given)
+    names, W = _names(W), _as_known_form(W)
     if has_edges(W):
         n, first, second, weight = _networkx_edges(W, weight_of) if _is_networkx(W) else _numbered_edges(W)
         symmetric = undirected_weights(n, first, second, weight, directed=directed, names=names)

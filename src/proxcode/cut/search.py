@@ -23,9 +23,9 @@ from proxcode.cut.bounds.certificates import certify
 from proxcode.cut.graph import SignedGraph
 from proxcode.cut.initial import GivenGuess, InitialGuess
 from proxcode.cut.inputs import GraphLike, as_graph
+from proxcode.cut.restarts import BitUpdate
 from proxcode.cut.result import Cut, Partition
 from proxcode.cut.symmetric import Directed
-from proxcode.cut.updates import BitUpdate
 from proxcode.cut.validation import RandomState, as_generator, check_component, check_partition, check_time_limit
 from proxcode.cut.warm_up import warm_up
 

@@ -13,7 +13,7 @@ from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import AlonNaorGuess, InitialGuess, RandomGuess
 from proxcode.cut.mixing import mix
-from proxcode.cut.updates import BitUpdate
+from proxcode.cut.restarts import BitUpdate
 
 
 def warm_up(graph: SignedGraph, initial: InitialGuess | None, bound: UpperBound | None) -> None:

@@ -24,8 +24,8 @@ from proxcode.cut._kernels import (
 )
 from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector
+from proxcode.cut.restarts import RELATIVE_TOLERANCE
 from proxcode.cut.result import Partition
-from proxcode.cut.updates import RELATIVE_TOLERANCE
 
 Offsets = NDArray[np.int64]
 # Sums of multiples of 1/8 are exact in float32 if they stay below this number of eighths.

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxcode.cut.bounds.base import UpperBound
+from proxcode.cut.bounds.base import UpperBound, checked_bound
 from proxcode.cut.bounds.cycles import CycleBound
 from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import ExplicitGraph
 from proxcode.cut.result import Cut, Partition
 from proxcode.cut.validation import RandomState, as_generator, check_time_limit
-from proxcode.cut.values import checked_bound
 
 # Largest number of edges per node for the cycle bound (20 neighbours on average): cycles are short, and the linear
 # program is small.

@@ -26,10 +26,9 @@ from scipy.optimize import linprog
 from scipy.sparse.csgraph import dijkstra
 
 from proxcode.cut.annealing.reduction import Reduction
-from proxcode.cut.bounds.base import UpperBound
+from proxcode.cut.bounds.base import UpperBound, attainable
 from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, SparseGraph, Vector
 from proxcode.cut.result import Partition
-from proxcode.cut.values import attainable
 from proxcode.utils.validation import check_whole
 
 # Added to every length, so that of equally long cycles the one with fewer edges is found.
