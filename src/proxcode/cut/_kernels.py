@@ -1,5 +1,8 @@
 """Numba kernels over explicit weight matrices.
 
+Weights are tuples `rows`: (weights,) for a square array, whose diagonal is ignored, and (indptr, indices, data) for a
+sparse matrix. Numba decides which of the two at compile time, because the length of a tuple is part of its type.
+
 Sweeps keep the stabilities g_i = b_i s_i, s = Wb: a flip of node i changes b'Wb by -4 g_i, so that a proposal costs one
 comparison. Their partitions are arrays of floats.
 """
@@ -17,20 +20,26 @@ def add_dense_rows(weights, x, total):
 
 
 # Inlined, because a call would cost a quarter of the sweep.
-@njit(inline="always")
-def _flip_sparse(indptr, indices, data, i, partition, stability):
+@njit(forceinline=True)
+def _flip(rows, i, partition, stability):
     # Read once, because the compiler cannot know that row i does not change them.
     own, sign = stability[i], partition[i]
     step = 2 * sign
-    for k in range(indptr[i], indptr[i + 1]):
-        j = indices[k]
-        stability[j] -= step * partition[j] * data[k]
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(partition.size):
+            stability[j] -= step * partition[j] * row[j]
+    else:
+        indptr, indices, data = rows
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            stability[j] -= step * partition[j] * data[k]
     partition[i] = -sign
     stability[i] = -own
 
 
 @njit(cache=True, nogil=True)
-def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, temperatures):
+def anneal_nodes(rows, partition, stability, table, offsets, temperatures):
     """Make one Metropolis sweep per temperature T; e_i = -log u_i is read from a lookup table at an offset.
 
     Updates `partition` and `stability` in place and returns the number of flips.
@@ -41,84 +50,45 @@ def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, t
         temperature, offset = temperatures[sweep], offsets[sweep]
         for i in range(partition.size):
             if stability[i] < temperature * table[(offset + i) & mask]:
-                _flip_sparse(indptr, indices, data, i, partition, stability)
+                _flip(rows, i, partition, stability)
                 flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def sweep_sparse(indptr, indices, data, partition, stability, tolerance):
+def sweep_nodes(rows, partition, stability, tolerance):
     """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `stability`, returns the flips."""
     flips = 0
     for i in range(partition.size):
         if stability[i] < -tolerance[i]:
-            _flip_sparse(indptr, indices, data, i, partition, stability)
+            _flip(rows, i, partition, stability)
             flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def sparse_stability(indptr, indices, data, partition, stability):
-    """Compute stability[i] = b_i sum_j w_ij b_j."""
-    for i in range(partition.size):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * partition[indices[k]]
-        stability[i] = total * partition[i]
-
-
-@njit(cache=True, nogil=True)
-def _flip_dense(weights, i, partition, stability):
-    step, own = 2 * partition[i], stability[i]
-    row = weights[i]
-    for j in range(partition.size):
-        stability[j] -= step * partition[j] * row[j]
-    partition[i] = -partition[i]
-    # The diagonal is ignored.
-    stability[i] = -own
-
-
-@njit(cache=True, nogil=True)
-def anneal_dense(weights, partition, stability, table, offsets, temperatures):
-    """`anneal_sparse` for a square array, whose diagonal is ignored."""
-    mask = table.size - 1
-    flips = 0
-    for sweep in range(temperatures.size):
-        temperature, offset = temperatures[sweep], offsets[sweep]
-        for i in range(partition.size):
-            if stability[i] < temperature * table[(offset + i) & mask]:
-                _flip_dense(weights, i, partition, stability)
-                flips += 1
-    return flips
-
-
-@njit(cache=True, nogil=True)
-def sweep_dense(weights, partition, stability, tolerance):
-    """`sweep_sparse` for a square array, whose diagonal is ignored."""
-    flips = 0
-    for i in range(partition.size):
-        if stability[i] < -tolerance[i]:
-            _flip_dense(weights, i, partition, stability)
-            flips += 1
-    return flips
-
-
-@njit(cache=True, nogil=True)
-def dense_stability(weights, partition, stability):
+def compute_stability(rows, partition, stability):
     """Compute stability[i] = b_i sum_j w_ij b_j over j other than i."""
     for i in range(partition.size):
-        total = 0.0
-        for j in range(partition.size):
-            total += weights[i, j] * partition[j]
-        stability[i] = total * partition[i] - weights[i, i]
+        total, own = 0.0, 0.0
+        if len(rows) == 1:
+            own = rows[0][i, i]
+            for j in range(partition.size):
+                total += rows[0][i, j] * partition[j]
+        else:
+            indptr, indices, data = rows
+            for k in range(indptr[i], indptr[i + 1]):
+                total += data[k] * partition[indices[k]]
+        stability[i] = total * partition[i] - own
 
 
 @njit(cache=True, nogil=True)
-def keep_components(indptr, indices, data, best, other):
+def keep_components(rows, best, other):
     """Adopt from `other` each connected component of the difference to `best` that does not decrease b'Wb.
 
     Components have no edge between them, so that their gains are additive. Updates `best` in place.
     """
+    indptr, indices, data = rows
     n = best.size
     seen = np.zeros(n, np.bool_)
     component = np.empty(n, np.int64)
@@ -151,7 +121,7 @@ def enumerate_partitions(weights):
     """
     n = weights.shape[0]
     partition, stability = np.ones(n), np.empty(n)
-    dense_stability(weights, partition, stability)
+    compute_stability((weights,), partition, stability)
     value, best, best_partition = stability.sum(), stability.sum(), partition.copy()
     for count in range(1, 1 << (n - 1)):
         i, bits = 0, count
@@ -159,10 +129,10 @@ def enumerate_partitions(weights):
             bits >>= 1
             i += 1
         value -= 4.0 * stability[i]
-        _flip_dense(weights, i, partition, stability)
+        _flip((weights,), i, partition, stability)
         # The stabilities are recomputed regularly, before rounding errors accumulate.
         if count & 63 == 0:
-            dense_stability(weights, partition, stability)
+            compute_stability((weights,), partition, stability)
             value = stability.sum()
         if value > best:
             best = value

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import add_dense_rows, sweep_dense, sweep_sparse
+from proxcode.cut._kernels import add_dense_rows, sweep_nodes
 from proxcode.cut.result import Partition
 
 Vector = NDArray[np.float64]
@@ -126,9 +126,10 @@ class ExplicitGraph(SignedGraph):
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the stored weights; those of a large array in blocks of rows."""
 
+    @property
     @abstractmethod
-    def _sweep(self, signs: Vector, stability: Vector, tolerance: Vector) -> int:
-        """Make a sweep over b and b_i s_i as arrays of floats."""
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        """The weights as `_kernels` reads them."""
 
     def field(self, partition: Partition) -> Vector:
         return self.matvec(partition.astype(np.float64))
@@ -149,7 +150,7 @@ class ExplicitGraph(SignedGraph):
     def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
         signs = partition.astype(np.float64)
         stability = signs * field
-        flips = self._sweep(signs, stability, tolerance)
+        flips = int(sweep_nodes(self.rows, signs, stability, tolerance))
         partition[:], field[:] = signs, signs * stability
         return flips
 
@@ -184,8 +185,9 @@ class DenseGraph(ExplicitGraph):
         sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_nodes)]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
-    def _sweep(self, signs: Vector, stability: Vector, tolerance: Vector) -> int:
-        return int(sweep_dense(self.weights, signs, stability, tolerance))
+    @property
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        return (self.weights,)
 
     def count_edges(self) -> int:
         n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_nodes))
@@ -231,9 +233,9 @@ class SparseGraph(ExplicitGraph):
     def _sum_rows(self) -> Vector:
         return np.asarray(abs(self.weights).sum(axis=1)).ravel()
 
-    def _sweep(self, signs: Vector, stability: Vector, tolerance: Vector) -> int:
-        W = self.weights
-        return int(sweep_sparse(W.indptr, W.indices, W.data, signs, stability, tolerance))
+    @property
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        return self.weights.indptr, self.weights.indices, self.weights.data
 
     def count_edges(self) -> int:
         return int(self.weights.nnz) // 2

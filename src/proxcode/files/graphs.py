@@ -237,12 +237,12 @@ def _from_market(path: Path) -> _Edges:
 
 def _market_array(path: Path, n: int, rows: list[_Row], symmetry: str) -> _Edges:
     """Read all values column by column; those of a symmetric matrix from the diagonal down."""
-    columns = np.zeros((n, n))
-    where = np.indices((n, n)).reshape(2, -1) if symmetry == "general" else np.triu_indices(n)
-    _check_count(path, rows, len(where[0]))
+    _check_count(path, rows, n * n if symmetry == "general" else n * (n + 1) // 2)
     for line, cells in rows:
         if len(cells) != 1 or not is_number(cells[0]):
             raise ValueError(f"{path}: line {line} holds {' '.join(cells)!r}: expected one number")
+    columns = np.zeros((n, n))
+    where = np.indices((n, n)).reshape(2, -1) if symmetry == "general" else np.triu_indices(n)
     columns[where[0], where[1]] = [float(row.cells[0]) for row in rows]
     entries = sp.coo_array(columns.T)
     return _Edges(entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data, np.arange(1, n + 1))

@@ -13,15 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import (
-    anneal_dense,
-    anneal_sparse,
-    dense_stability,
-    keep_components,
-    sparse_stability,
-    sweep_dense,
-    sweep_sparse,
-)
+from proxcode.cut._kernels import anneal_nodes, compute_stability, keep_components, sweep_nodes
 from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.restarts import RELATIVE_TOLERANCE
@@ -107,6 +99,7 @@ class ExplicitWalk(Walk):
 
     def __init__(self, graph: ExplicitGraph, rng: np.random.Generator, kind: Any = np.float64) -> None:
         super().__init__(graph, rng)
+        self._rows = graph.rows
         self._signs: NDArray[Any] = np.ones(self.n_nodes, kind)
         self._stability: NDArray[Any] = np.empty(self.n_nodes, kind)
         self.table = self.table.astype(kind)
@@ -119,26 +112,26 @@ class ExplicitWalk(Walk):
     def value(self) -> float:
         return float(self._stability.sum(dtype=np.float64))
 
+    def place(self, partition: Partition) -> None:
+        self._signs[:] = partition
+        compute_stability(self._rows, self._signs, self._stability)
+
+    def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
+        scaled = temperatures.astype(self._signs.dtype)
+        self.flips += anneal_nodes(self._rows, self._signs, self._stability, self.table, offsets, scaled)
+
+    def _sweep(self) -> int:
+        return int(sweep_nodes(self._rows, self._signs, self._stability, self.tolerance))
+
 
 class SparseWalk(ExplicitWalk):
     """A walk on weights that are stored by rows."""
 
     def __init__(self, graph: SparseGraph, rng: np.random.Generator) -> None:
-        W = graph.weights
         kind = np.float32 if _exact_in_float32(graph) else np.float64
         super().__init__(graph, rng, kind)
-        self._rows = W.indptr.astype(np.int32), W.indices.astype(np.int32), W.data.astype(kind)
-
-    def place(self, partition: Partition) -> None:
-        self._signs[:] = partition
-        sparse_stability(*self._rows, self._signs, self._stability)
-
-    def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
-        scaled = temperatures.astype(self._signs.dtype)
-        self.flips += anneal_sparse(*self._rows, self._signs, self._stability, self.table, offsets, scaled)
-
-    def _sweep(self) -> int:
-        return int(sweep_sparse(*self._rows, self._signs, self._stability, self.tolerance))
+        indptr, indices, data = graph.rows
+        self._rows = indptr.astype(np.int32), indices.astype(np.int32), data.astype(kind)
 
     def row_norms(self, rng: np.random.Generator) -> Vector:
         unit = _unit(self.graph.weights.data)
@@ -152,7 +145,7 @@ class SparseWalk(ExplicitWalk):
         """Adopt each connected component of the difference to other, or to -other if nearer, that does not hurt."""
         mixed = best.astype(self._signs.dtype)
         nearer = other if 2 * np.count_nonzero(best != other) <= self.n_nodes else -other
-        keep_components(*self._rows, mixed, nearer.astype(self._signs.dtype))
+        keep_components(self._rows, mixed, nearer.astype(self._signs.dtype))
         self.place(mixed.astype(np.int8))
         self.descend()
         return self.partition
@@ -162,17 +155,6 @@ class DenseWalk(ExplicitWalk):
     """A walk on a square array, which is not copied and whose diagonal is ignored."""
 
     graph: DenseGraph
-
-    def place(self, partition: Partition) -> None:
-        self._signs[:] = partition
-        dense_stability(self.graph.weights, self._signs, self._stability)
-
-    def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
-        weights = self.graph.weights
-        self.flips += anneal_dense(weights, self._signs, self._stability, self.table, offsets, temperatures)
-
-    def _sweep(self) -> int:
-        return int(sweep_dense(self.graph.weights, self._signs, self._stability, self.tolerance))
 
     def row_norms(self, rng: np.random.Generator) -> Vector:
         unit = max(map(_unit, self.graph.weight_blocks()))
