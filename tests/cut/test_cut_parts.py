@@ -5,14 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.cut_graphs import Ticks, assert_no_flip_improves, random_weights
-from proxcode.cut import (
-    Annealing,
-    BitUpdate,
-    RandomGuess,
-    SparseGraph,
-    signed_cut,
-    sparse_graph,
-)
+from proxcode.cut import Annealing, BitUpdate, RandomGuess, SparseGraph, signed_cut, sparse_graph
 from proxcode.cut.annealing import runs
 from proxcode.cut.annealing.reduction import graph_of_parts
 from proxcode.cut.annealing.walks import SparseWalk

@@ -1,3 +1,4 @@
+# ruff: noqa: D102 (methods are documented in the base class)
 """Initial guesses: the partitions that a search starts from."""
 
 from abc import ABC, abstractmethod
@@ -44,11 +45,9 @@ class GivenGuess(InitialGuess):
         self.partition = partition
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return a copy of the partition."""
         return check_partition("initial", self.partition, graph.n_nodes)
 
     def restricted(self, graph: SignedGraph, nodes: NDArray[np.int64]) -> "GivenGuess":
-        """Return the partition of some of the nodes."""
         return GivenGuess(check_partition("initial", self.partition, graph.n_nodes)[nodes])
 
 
@@ -56,7 +55,6 @@ class RandomGuess(InitialGuess):
     """A random sign for each node (R in the paper's figures)."""
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return a random partition."""
         return (2 * rng.integers(0, 2, graph.n_nodes) - 1).astype(np.int8)
 
 
@@ -64,7 +62,6 @@ class LaplacianGuess(InitialGuess):
     """Signs of the smallest non-trivial eigenvector of L = D - W, D_ii = sum_j w_ij (L in the paper)."""
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the signs of the eigenvector."""
         return signs_of(smallest_laplacian_eigenvectors(graph, 1, rng)[:, 0])
 
 
@@ -72,7 +69,6 @@ class SignedLaplacianGuess(InitialGuess):
     """Signs of the smallest eigenvector of the signed Laplacian D - W, D_ii = sum_j |w_ij| (SL in the paper)."""
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the signs of the eigenvector."""
         degrees = graph.absolute_degrees()
         vectors = smallest_eigenpairs(lambda x: degrees * x - graph.matvec(x), graph.n_nodes, 1, rng)[1]
         return signs_of(vectors[:, 0])
@@ -91,7 +87,6 @@ class ProjectionGuess(InitialGuess):
         self.n_vectors = n_vectors
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the signs of the projection."""
         check_whole("n_vectors", self.n_vectors, 1)
         vectors = smallest_laplacian_eigenvectors(graph, self.n_vectors, rng)
         return signs_of(vectors @ rng.standard_normal(vectors.shape[1]))
@@ -128,7 +123,6 @@ class AlonNaorGuess(InitialGuess):
         self.tolerance = tolerance
 
     def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the best of the rounded partitions."""
         check_whole("n_roundings", self.n_roundings, 1)
         effort = self.rank, self.max_iter, self.tolerance, rng
         if isinstance(graph, ExplicitGraph):

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
-from proxcode.cut.inputs import GraphLike, as_graph, as_number, check_sum, check_unmasked, has_edges, listed
+from proxcode.cut.inputs import GraphLike, as_graph, as_number, check_sum, check_unmasked, listed
 from proxcode.cut.problems import View
 from proxcode.cut.result import Partition, relative_gap
 from proxcode.cut.search import SearchSettings, solve
@@ -112,8 +112,8 @@ def _spin_graph(h: Any, J: Any, directed: Directed | None, spins: Any) -> DenseG
         h, graph, n = _named_model(h, J)
     else:
         graph = as_graph(J, directed)
-        may_grow = np.ndim(h) == 1 and graph.nodes is None and has_edges(J)
-        n = max(graph.n_nodes, len(h)) if may_grow else graph.n_nodes
+        is_edge_list = isinstance(graph, SparseGraph) and graph is not J and graph.nodes is None and not sp.issparse(J)
+        n = max(graph.n_nodes, len(h)) if is_edge_list and np.ndim(h) == 1 else graph.n_nodes
     fields = _fields(h, range(n) if graph.nodes is None else graph.nodes)
     if spins is not None:
         check_partition("initial", spins, n, "spins")

@@ -102,19 +102,11 @@ def signed_cut(
     >>> bool(cut.partition[0] == cut.partition[1] != cut.partition[2] == cut.partition[3]), cut.value, cut.proved
     (True, 12.0, True)
     """
-    return solve(
-        partial(as_graph, W, directed),
-        search=search,
-        bound=bound,
-        initial=initial,
-        time_limit=time_limit,
-        random_state=random_state,
-    )
+    return solve(partial(as_graph, W, directed), search, bound, initial, time_limit, random_state)
 
 
 def solve(
     read: Callable[[], SignedGraph],
-    *,
     search: Search | None = None,
     bound: UpperBound | None = None,
     initial: InitialGuess | ArrayLike | None = None,

@@ -62,8 +62,7 @@ def checked_bound(graph: SignedGraph, value: float, bound: float, *, is_ceiling:
     rounding = 0.0 if is_integer and total < EXACT else SUM_ROUNDING * total
     if is_ceiling:
         bound += 3.0 * rounding
-    if is_integer and total < EXACT_WITH_FRACTIONS:
-        bound = _rounded_down(graph, bound)
+    bound = attainable(graph, bound)
     if bound < value - rounding:
         return float("inf")
     return value if bound <= value + rounding else bound
@@ -72,21 +71,14 @@ def checked_bound(graph: SignedGraph, value: float, bound: float, *, is_ceiling:
 def attainable(graph: SignedGraph, bound: float) -> float:
     """Return the largest value up to `bound` that b'Wb can attain if all weights are integers, otherwise the bound."""
     is_exact = _has_integer_weights(graph) and float(graph.absolute_degrees().sum()) < EXACT_WITH_FRACTIONS
-    return _rounded_down(graph, bound) if is_exact else bound
-
-
-def _rounded_down(graph: SignedGraph, bound: float) -> float:
-    if not np.isfinite(bound):
+    if not is_exact or not np.isfinite(bound):
         return bound
-    total, step = float(graph.matvec(np.ones(graph.n_nodes)).sum()), 4.0 * _common_divisor(graph)
+    divisor = 1
+    # Dense graphs keep 1, because computing the common divisor of all their weights takes too long.
+    if isinstance(graph, SparseGraph):
+        divisor = int(np.gcd.reduce(graph.weights.data.astype(np.int64), initial=0)) or 1
+    total, step = float(graph.matvec(np.ones(graph.n_nodes)).sum()), 4.0 * divisor
     return total + step * float(np.floor((bound - total) / step + STEP_ROUNDING))
-
-
-def _common_divisor(graph: SignedGraph) -> float:
-    """Return the greatest common divisor of integer weights; 1 for dense graphs, where it takes too long."""
-    if not isinstance(graph, SparseGraph):
-        return 1.0
-    return float(np.gcd.reduce(graph.weights.data.astype(np.int64), initial=0)) or 1.0
 
 
 def _has_integer_weights(graph: SignedGraph) -> bool:

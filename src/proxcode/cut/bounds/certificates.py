@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from proxcode.cut.bounds.base import UpperBound, checked_bound
@@ -71,4 +73,4 @@ def certify(
     if cut.proved:
         return cut
     found = (bound or SuitableBound()).bound(graph, cut.partition, as_generator(random_state), time_limit)
-    return cut.bounded(checked_bound(graph, cut.value, found))
+    return replace(cut, upper_bound=min(cut.upper_bound, checked_bound(graph, cut.value, found)))
