@@ -28,7 +28,7 @@ from proxcode.cut import (
     sparse_graph,
 )
 from proxcode.cut.bounds.base import attainable
-from proxcode.cut.mixing import mix
+from proxcode.cut.relaxation import mix
 
 nx = pytest.importorskip("networkx")
 BOUNDS = [SemidefiniteBound(), SemidefiniteBound(max_iter=2), CycleBound(), CycleBound(max_rounds=1)]

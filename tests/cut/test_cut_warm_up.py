@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.cut_graphs import random_weights
-from proxcode.cut import AlonNaorGuess, Annealing, Restarts, SemidefiniteBound, SuitableBound, mixing, signed_cut
+from proxcode.cut import AlonNaorGuess, Annealing, Restarts, SemidefiniteBound, SuitableBound, relaxation, signed_cut
 from proxcode.cut import graph as graph_module
 from proxcode.cut.annealing import reduction, walks
 from proxcode.cut.annealing import search as annealing_module
@@ -32,7 +32,7 @@ def note_kernels(monkeypatch):
 
         return note
 
-    for module in (annealing_module, graph_module, mixing, reduction, walks):
+    for module in (annealing_module, graph_module, reduction, relaxation, walks):
         for name, kernel in list(vars(module).items()):
             if isinstance(kernel, numba.core.registry.CPUDispatcher):
                 monkeypatch.setattr(module, name, noting(name, kernel))

@@ -6,6 +6,7 @@ flipped. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out e
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -103,20 +104,18 @@ class ExplicitGraph(SignedGraph):
     """
 
     weights: Any
-    _degrees: Vector | None = None
 
     @abstractmethod
     def __init__(self, W: Any) -> None:
         """Store the weights."""
 
     def absolute_degrees(self) -> Vector:
-        if self._degrees is None:
-            self._degrees = self._sum_rows()
         return self._degrees
 
+    @cached_property
     @abstractmethod
-    def _sum_rows(self) -> Vector:
-        """Compute the sums of |w_ij| over j."""
+    def _degrees(self) -> Vector:
+        """Sums of |w_ij| over j."""
 
     @abstractmethod
     def count_edges(self) -> int:
@@ -181,7 +180,8 @@ class DenseGraph(ExplicitGraph):
         add_dense_rows(self.weights, x, product)
         return product - self.diagonal * x
 
-    def _sum_rows(self) -> Vector:
+    @cached_property
+    def _degrees(self) -> Vector:
         sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_nodes)]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
@@ -230,7 +230,8 @@ class SparseGraph(ExplicitGraph):
     def matvec(self, x: Vector) -> Vector:
         return self.weights @ x
 
-    def _sum_rows(self) -> Vector:
+    @cached_property
+    def _degrees(self) -> Vector:
         return np.asarray(abs(self.weights).sum(axis=1)).ravel()
 
     @property

@@ -11,13 +11,14 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.bounds.base import ceiling_bound
 from proxcode.cut.graph import SignedGraph
 from proxcode.cut.initial import GivenGuess, InitialGuess, RandomGuess
+from proxcode.cut.relaxation import diagonal_shift
 from proxcode.cut.result import Clock, Cut, Partition, Progress, Report
-from proxcode.cut.spectral import diagonal_shift
 from proxcode.utils.validation import check_whole
 
 # A node is flipped if its field exceeds this part of its absolute weights: far above rounding errors and far below
@@ -29,14 +30,14 @@ class LocalSearch(ABC, BaseEstimator):
     """Base class of local searches."""
 
     @abstractmethod
-    def improve(self, graph: SignedGraph, partition: Partition, rng: np.random.Generator) -> Cut:
+    def improve(self, graph: SignedGraph, partition: Partition, rng: Generator) -> Cut:
         """Return a partition no worse than `partition`, which is not changed."""
 
 
 class NoUpdate(LocalSearch):
     """The initial guess without any improvement, to study it on its own."""
 
-    def improve(self, graph: SignedGraph, partition: Partition, rng: np.random.Generator) -> Cut:
+    def improve(self, graph: SignedGraph, partition: Partition, rng: Generator) -> Cut:
         """Return the same partition."""
         return Cut(partition=partition, value=graph.value(partition), flips=0, sweeps=0)
 
@@ -48,7 +49,7 @@ class BitUpdate(LocalSearch):
     whose field is 0 is not flipped.
     """
 
-    def improve(self, graph: SignedGraph, partition: Partition, rng: np.random.Generator) -> Cut:
+    def improve(self, graph: SignedGraph, partition: Partition, rng: Generator) -> Cut:
         """Return a partition that no single flip improves."""
         partition = partition.copy()
         field = graph.field(partition)
@@ -68,7 +69,7 @@ class VectorUpdate(LocalSearch):
     The shift makes the matrix positive semidefinite, so that no step decreases b'Wb (Theorems 1 to 4).
     """
 
-    def improve(self, graph: SignedGraph, partition: Partition, rng: np.random.Generator) -> Cut:
+    def improve(self, graph: SignedGraph, partition: Partition, rng: Generator) -> Cut:
         """Return a fixed point of the update."""
         shift = diagonal_shift(graph)
         tolerance = RELATIVE_TOLERANCE * (graph.absolute_degrees() + shift)
@@ -115,7 +116,7 @@ class Restarts(BaseEstimator):
         self.clock = clock
         self.report = report
 
-    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
+    def solve(self, graph: SignedGraph, rng: Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found."""
         check_whole("n_starts", self.n_starts, 1)
         initial, update = self.initial or RandomGuess(), self.update or BitUpdate()

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Protocol, TypedDict
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from proxcode.cut.annealing.search import Annealing
@@ -36,7 +37,7 @@ LEAST_SEARCH = 0.1
 class Search(Protocol):
     """A search for a cut: `Annealing` or `Restarts`."""
 
-    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
+    def solve(self, graph: SignedGraph, rng: Generator, time_limit: float | None = None) -> Cut:
         """Return a partition with large b'Wb."""
 
 

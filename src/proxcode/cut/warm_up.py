@@ -12,7 +12,7 @@ from proxcode.cut.bounds.certificates import SuitableBound
 from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import AlonNaorGuess, InitialGuess, RandomGuess
-from proxcode.cut.mixing import mix
+from proxcode.cut.relaxation import mix
 from proxcode.cut.restarts import BitUpdate
 
 

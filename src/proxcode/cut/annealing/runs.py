@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
 from proxcode.cut.annealing.reduction import graph_of_parts
 from proxcode.cut.annealing.schedule import Budget, Schedule
@@ -27,9 +28,7 @@ class Runs:
     The constant of the reduction is added to all reported values.
     """
 
-    def __init__(
-        self, search: Annealing, graph: SignedGraph, budget: Budget, rng: np.random.Generator, constant: float
-    ) -> None:
+    def __init__(self, search: Annealing, graph: SignedGraph, budget: Budget, rng: Generator, constant: float) -> None:
         self.search, self.graph, self.budget, self.rng, self.constant = search, graph, budget, rng, constant
         self.walk = walk_on(graph, rng)
         before = budget.elapsed()

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.random import Generator
 
 from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.annealing.walks import Offsets, Walk
 from proxcode.cut.graph import Vector
+from proxcode.cut.relaxation import smallest_eigenpairs
 from proxcode.cut.result import Clock
-from proxcode.cut.spectral import smallest_eigenpairs
 
 
 class Budget:
@@ -78,7 +79,7 @@ class Schedule:
     melting: float
 
     @classmethod
-    def of(cls, walk: Walk, budget: Budget, rng: np.random.Generator) -> tuple["Schedule", Vector | None]:
+    def of(cls, walk: Walk, budget: Budget, rng: Generator) -> tuple["Schedule", Vector | None]:
         """Return the schedule of a walk's graph and the largest eigenvector of W, None if time is too short for it."""
         norms = walk.row_norms(rng)
         top = float(norms.max()) or 1.0
@@ -99,14 +100,12 @@ class Schedule:
         melting = np.linspace(self.melting, hot, n_melting, endpoint=False)
         return np.concatenate([melting, self.cooling(n_sweeps - n_melting)])
 
-    def reheated(self, n_sweeps: int, rng: np.random.Generator) -> Vector:
+    def reheated(self, n_sweeps: int, rng: Generator) -> Vector:
         """Return temperatures that fall from a random start between 0.15 and 0.3 times the scale."""
         return np.linspace(rng.uniform(*TUNING.reheat) * self.scale, self.cold, n_sweeps)
 
 
-def _largest_eigenpair(
-    walk: Walk, norms: Vector, budget: Budget, rng: np.random.Generator
-) -> tuple[float, Vector | None]:
+def _largest_eigenpair(walk: Walk, norms: Vector, budget: Budget, rng: Generator) -> tuple[float, Vector | None]:
     """Return the largest eigenvalue of W and its eigenvector; if time is short, the largest norm of a row and None."""
     deadline = float("inf")
     if budget.seconds is not None:

@@ -27,6 +27,7 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.base import BaseEstimator
 
 from proxcode.cut._kernels import enumerate_partitions
@@ -100,7 +101,7 @@ class Annealing(BaseEstimator):
         self.clock = clock
         self.report = report
 
-    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
+    def solve(self, graph: SignedGraph, rng: Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found within `time_limit` seconds, or within the number of sweeps."""
         self._check_parameters()
         budget = Budget(self.n_sweeps, time_limit, self.clock or time.perf_counter)
@@ -125,12 +126,7 @@ class Annealing(BaseEstimator):
         check_whole("enumerate_up_to", self.enumerate_up_to, 0, TUNING.most_enumerated)
 
     def _search(
-        self,
-        graph: SignedGraph,
-        initial: InitialGuess | None,
-        budget: Budget,
-        rng: np.random.Generator,
-        constant: float = 0.0,
+        self, graph: SignedGraph, initial: InitialGuess | None, budget: Budget, rng: Generator, constant: float = 0.0
     ) -> Cut:
         """Return the cut of a graph to whose values the constant of its reduction is added."""
         runs = Runs(self, graph, budget, rng, constant)
@@ -154,7 +150,7 @@ class Annealing(BaseEstimator):
         )
 
     @staticmethod
-    def solve_parts(parts: SparseGraph, n_sweeps: int, budget: Budget, rng: np.random.Generator) -> Cut:
+    def solve_parts(parts: SparseGraph, n_sweeps: int, budget: Budget, rng: Generator) -> Cut:
         """Return the cut of a graph of parts, annealed in the same way within the time that is left."""
         return Annealing(n_sweeps, clock=budget.clock).solve(parts, rng, budget.seconds_left())
 

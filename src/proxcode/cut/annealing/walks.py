@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from proxcode.cut._kernels import anneal_nodes, compute_stability, keep_components, sweep_nodes
@@ -30,7 +31,7 @@ class Walk(ABC):
     All sweeps share one lookup table of exponential random numbers e = -log u, each from an offset of its own.
     """
 
-    def __init__(self, graph: SignedGraph, rng: np.random.Generator) -> None:
+    def __init__(self, graph: SignedGraph, rng: Generator) -> None:
         self.graph = graph
         self.n_nodes = graph.n_nodes
         self.table: NDArray[Any] = rng.exponential(size=TUNING.table_size)
@@ -63,7 +64,7 @@ class Walk(ABC):
         """Flip each node in turn whose flip improves; returns the number of flips."""
 
     @abstractmethod
-    def row_norms(self, rng: np.random.Generator) -> Vector:
+    def row_norms(self, rng: Generator) -> Vector:
         """Return sqrt(sum_j w_ij^2), the root mean square local field of each node over random partitions."""
 
     def descend(self) -> None:
@@ -97,7 +98,7 @@ class ExplicitWalk(Walk):
 
     graph: ExplicitGraph
 
-    def __init__(self, graph: ExplicitGraph, rng: np.random.Generator, kind: Any = np.float64) -> None:
+    def __init__(self, graph: ExplicitGraph, rng: Generator, kind: Any = np.float64) -> None:
         super().__init__(graph, rng)
         self._rows = graph.rows
         self._signs: NDArray[Any] = np.ones(self.n_nodes, kind)
@@ -127,13 +128,13 @@ class ExplicitWalk(Walk):
 class SparseWalk(ExplicitWalk):
     """A walk on weights that are stored by rows."""
 
-    def __init__(self, graph: SparseGraph, rng: np.random.Generator) -> None:
+    def __init__(self, graph: SparseGraph, rng: Generator) -> None:
         kind = np.float32 if _exact_in_float32(graph) else np.float64
         super().__init__(graph, rng, kind)
         indptr, indices, data = graph.rows
         self._rows = indptr.astype(np.int32), indices.astype(np.int32), data.astype(kind)
 
-    def row_norms(self, rng: np.random.Generator) -> Vector:
+    def row_norms(self, rng: Generator) -> Vector:
         unit = _unit(self.graph.weights.data)
         squares = (self.graph.weights / unit) ** 2
         return unit * np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
@@ -156,7 +157,7 @@ class DenseWalk(ExplicitWalk):
 
     graph: DenseGraph
 
-    def row_norms(self, rng: np.random.Generator) -> Vector:
+    def row_norms(self, rng: Generator) -> Vector:
         unit = max(map(_unit, self.graph.weight_blocks()))
         blocks = (block / unit for block in self.graph.weight_blocks())
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
@@ -170,7 +171,7 @@ class DenseWalk(ExplicitWalk):
 class GraphWalk(Walk):
     """A walk through the interface of `SignedGraph`, for weights that are not stored."""
 
-    def __init__(self, graph: SignedGraph, rng: np.random.Generator) -> None:
+    def __init__(self, graph: SignedGraph, rng: Generator) -> None:
         super().__init__(graph, rng)
         self._nodes = np.arange(self.n_nodes)
         self.place(np.ones(self.n_nodes, np.int8))
@@ -195,7 +196,7 @@ class GraphWalk(Walk):
     def _sweep(self) -> int:
         return self.graph.sweep(self._signs, self._field, self.tolerance)
 
-    def row_norms(self, rng: np.random.Generator) -> Vector:
+    def row_norms(self, rng: Generator) -> Vector:
         """Estimate the norms from four random partitions: the mean square of s_i is sum_j w_ij^2."""
         fields = np.array([self.graph.matvec(rng.choice([-1.0, 1.0], self.n_nodes)) for _ in range(4)])
         unit = _unit(fields)
@@ -207,7 +208,7 @@ def is_dense(graph: ExplicitGraph) -> bool:
     return 2 * graph.count_edges() > TUNING.dense_share * graph.n_nodes**2
 
 
-def walk_on(graph: SignedGraph, rng: np.random.Generator) -> Walk:
+def walk_on(graph: SignedGraph, rng: Generator) -> Walk:
     """Return the walk that suits a graph."""
     if not isinstance(graph, DenseGraph | SparseGraph):
         return GraphWalk(graph, rng)

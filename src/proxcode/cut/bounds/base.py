@@ -8,6 +8,7 @@ to the rounding of sums, 2^-44 of the sum of all |w_ij|. A bound below a value t
 from abc import ABC, abstractmethod
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, SignedGraph, SparseGraph
@@ -28,7 +29,7 @@ class UpperBound(ABC, BaseEstimator):
 
     @abstractmethod
     def bound(
-        self, graph: ExplicitGraph, partition: Partition, rng: np.random.Generator, time_limit: float | None = None
+        self, graph: ExplicitGraph, partition: Partition, rng: Generator, time_limit: float | None = None
     ) -> float:
         """Return a number that b'Wb of no partition exceeds.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
+from numpy.random import Generator
 
 from proxcode.cut.bounds.base import UpperBound, checked_bound
 from proxcode.cut.bounds.cycles import CycleBound
@@ -28,7 +28,7 @@ class SuitableBound(UpperBound):
     """`CycleBound()` if nodes have at most 20 edges on average, otherwise `SemidefiniteBound()`."""
 
     def bound(
-        self, graph: ExplicitGraph, partition: Partition, rng: np.random.Generator, time_limit: float | None = None
+        self, graph: ExplicitGraph, partition: Partition, rng: Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound."""
         has_few_edges = graph.count_edges() <= FEW_EDGES * graph.n_nodes
