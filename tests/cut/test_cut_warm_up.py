@@ -10,12 +10,12 @@ from proxcode.cut import AlonNaorGuess, Annealing, Restarts, SemidefiniteBound, 
 from proxcode.cut import graph as graph_module
 from proxcode.cut.annealing import reduction, walks
 from proxcode.cut.annealing import search as annealing_module
-from proxcode.cut.warm_up import compile_mixing, compile_search
+from proxcode.cut.search import compile_mixing, compile_search
 
 
 def test_compiling_does_not_count(rng, monkeypatch):
     warmed = []
-    monkeypatch.setattr("proxcode.cut.warm_up.compile_search", lambda *key: warmed.append(key))
+    monkeypatch.setattr("proxcode.cut.search.compile_search", lambda *key: warmed.append(key))
     signed_cut(random_weights(rng, 30).astype(np.float32), time_limit=0.01)
     signed_cut(random_weights(rng, 30))
     assert warmed == [(np.float32, True)]

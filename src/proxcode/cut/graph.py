@@ -182,7 +182,7 @@ class DenseGraph(ExplicitGraph):
 
     @cached_property
     def _degrees(self) -> Vector:
-        sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_nodes)]
+        sums = [np.abs(block).sum(axis=1, dtype=np.float64) for block in self.weight_blocks()]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
     @property
@@ -190,7 +190,7 @@ class DenseGraph(ExplicitGraph):
         return (self.weights,)
 
     def count_edges(self) -> int:
-        n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_nodes))
+        n_entries = sum(int(np.count_nonzero(block)) for block in self.weight_blocks())
         return (n_entries - int(np.count_nonzero(self.diagonal))) // 2
 
     def weight_blocks(self) -> Iterator[NDArray[Any]]:

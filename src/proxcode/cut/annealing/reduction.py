@@ -36,23 +36,15 @@ from proxcode.cut.result import Partition
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduced graph, and the steps to restore a partition of the whole graph.
+    """A reduced graph, and the steps to restore a partition of the whole graph."""
 
-    Attributes
-    ----------
-    graph : SparseGraph or None
-        The reduced graph; None if no node is left.
-    nodes : ndarray of int
-        Nodes of the whole graph that are left, in the order of the reduced graph.
-    n_nodes : int
-        Number of nodes of the whole graph.
-    steps : tuple of three ndarrays
-        The removed nodes in order, up to three neighbours of each, and the weights that decide its sign.
-    """
-
+    # None if no node is left.
     graph: SparseGraph | None
+    # Nodes of the whole graph that are left, in the order of the reduced graph.
     nodes: NDArray[np.int64]
+    # Number of nodes of the whole graph.
     n_nodes: int
+    # The removed nodes in order, up to three neighbours of each, and the weights that decide its sign.
     steps: tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
     @classmethod

@@ -61,21 +61,13 @@ class Budget:
 
 @dataclass(frozen=True)
 class Schedule:
-    """Temperatures at which the coolings of a graph start and end, in the unit of local fields s_i = sum_j w_ij b_j.
+    """Temperatures at which the coolings of a graph start and end, in the unit of local fields s_i = sum_j w_ij b_j."""
 
-    Attributes
-    ----------
-    scale : float
-        Root mean square local field of a random partition. Single nodes freeze below it.
-    cold : float
-        0.05 times the median local field.
-    melting : float
-        0.25 lambda_max(W) or 0.45 times the scale, whichever is larger. Large parts of networks with hubs freeze first,
-        far above the scale.
-    """
-
+    # Root mean square local field of a random partition. Single nodes freeze below it.
     scale: float
+    # 0.05 times the median local field.
     cold: float
+    # 0.25 lambda_max(W), or 0.45 times the scale if that is larger: large parts of networks with hubs freeze above it.
     melting: float
 
     @classmethod

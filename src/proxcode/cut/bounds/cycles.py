@@ -92,10 +92,10 @@ class _CycleProgram:
         # Costs are divided by the largest one, because the solver's tolerances are absolute.
         self.unit = float(self.cost.max(initial=0.0)) or 1.0
         self.first, self.second = first, second
-        self.negative = np.flatnonzero(weight * partition[first] * partition[second] < 0)
+        is_negative = weight * partition[first] * partition[second] < 0
+        self.negative = np.flatnonzero(is_negative)
         self.n_nodes = graph.n_nodes
         # Two copies of the graph, whose entries are the numbers of the edges, from 1 on.
-        is_negative = np.isin(np.arange(len(weight)), self.negative)
         within, across = self._numbers(~is_negative), self._numbers(is_negative)
         self.edge_of = sp.block_array([[within, across], [across, within]], format="csr")
         self.edge_of.sort_indices()
