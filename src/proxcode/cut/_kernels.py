@@ -3,12 +3,34 @@
 Weights are tuples `rows`: (weights,) for a square array, whose diagonal is ignored, and (indptr, indices, data) for a
 sparse matrix. Numba decides which of the two at compile time, because the length of a tuple is part of its type.
 
-Sweeps keep the stabilities g_i = b_i s_i, s = Wb: a flip of node i changes b'Wb by -4 g_i, so that a proposal costs one
-comparison. Their partitions are arrays of floats.
+The local search keeps the field s = Wb, because a flip then costs one row of W. Annealing keeps the stabilities
+g_i = b_i s_i: a flip of node i changes b'Wb by -4 g_i, so that a proposal costs one comparison; its partitions are
+arrays of floats.
 """
 
 import numpy as np
 from numba import njit
+
+
+@njit(cache=True)
+def sweep_fields(rows, partition, field, tolerance):
+    """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `field`, returns the flips."""
+    flips = 0
+    for i in range(partition.size):
+        if partition[i] * field[i] < -tolerance[i]:
+            partition[i] = -partition[i]
+            own, step = field[i], 2.0 * partition[i]
+            if len(rows) == 1:
+                row = rows[0][i]
+                for j in range(partition.size):
+                    field[j] += step * row[j]
+            else:
+                indptr, indices, data = rows
+                for k in range(indptr[i], indptr[i + 1]):
+                    field[indices[k]] += step * data[k]
+            field[i] = own
+            flips += 1
+    return flips
 
 
 @njit(cache=True, nogil=True)
@@ -57,7 +79,7 @@ def anneal_nodes(rows, partition, stability, table, offsets, temperatures):
 
 @njit(cache=True, nogil=True)
 def sweep_nodes(rows, partition, stability, tolerance):
-    """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `stability`, returns the flips."""
+    """`sweep_fields` with stabilities in place of the field."""
     flips = 0
     for i in range(partition.size):
         if stability[i] < -tolerance[i]:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import add_dense_rows, sweep_nodes
+from proxcode.cut._kernels import add_dense_rows, sweep_fields
 from proxcode.cut.result import Partition
 
 Vector = NDArray[np.float64]
@@ -147,11 +147,7 @@ class ExplicitGraph(SignedGraph):
         field[node] = own
 
     def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
-        signs = partition.astype(np.float64)
-        stability = signs * field
-        flips = int(sweep_nodes(self.rows, signs, stability, tolerance))
-        partition[:], field[:] = signs, signs * stability
-        return flips
+        return int(sweep_fields(self.rows, partition, field, tolerance))
 
 
 class DenseGraph(ExplicitGraph):
