@@ -36,7 +36,7 @@ from proxcode.cut import (
     SignedLaplacianGuess,
     VectorUpdate,
 )
-from proxcode.cut.relaxation import diagonal_shift
+from proxcode.cut.spectral import diagonal_shift
 from proxcode.hamming import GrowingCode, unpack
 
 N = 60
