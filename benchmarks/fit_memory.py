@@ -1,7 +1,7 @@
 """Seconds and peak memory of a fit of 64 bits: 59,000 x 512 with labels, 20,019 x 40 with a radius.
 
-Labels are fitted with the default parameters and without refinement, as in the paper, where the cut of each bit covers all
-pairs of the 59,000 samples.
+Labels are fitted with the default parameters and without refinement, as in the paper, where the cut of each bit covers
+all pairs of the 59,000 samples.
 
 python benchmarks/fit_memory.py
 """

@@ -112,7 +112,7 @@ def test_peers_that_do_not_support_a_length_are_left_out_with_a_reason(by_label,
     X, y = new
     result = evaluate(by_label, X, y, train=X[:10], peers=["LSH", "ITQ", "Hadamard"])
     assert set(result.left_out) == {("ITQ", 16), ("ITQ", 20), *(("Hadamard", bits) for bits in (8, 16, 20))}
-    assert "at most 10 bits" in result.left_out["ITQ", 16]
+    assert "expected an integer from 1 to 10, the smaller of n_samples=10" in result.left_out["ITQ", 16]
     assert result.longest == 20
     assert result.common_bits == 8
     assert list(result.counts) == ["PPC", "LSH", "ITQ"]

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from helpers.banks import append, begin
 from helpers.reference import (
     difference_weights,
     equal_error_beta,
@@ -14,30 +15,24 @@ from helpers.reference import (
     logistic_beta,
     proximity_preserving_code,
 )
-from proxcode import (
-    DifferenceWeights,
-    EqualErrorThreshold,
-    GivenPairs,
-    GradientWeights,
-    KernelHash,
-    LogisticThreshold,
-    Restarts,
-    SameLabel,
-    SharedLabel,
-    WithinRadius,
-)
-from proxcode.bits import BitLoop
+from proxcode import GivenPairs, KernelHash, SameLabel, SharedLabel, WithinRadius
+from proxcode.bits import BitLoop, Rules
 from proxcode.cut import (
     BitUpdate,
+    DenseGraph,
     LaplacianGuess,
     NoUpdate,
     ProjectionGuess,
     RandomGuess,
+    Restarts,
     SignedLaplacianGuess,
     VectorUpdate,
 )
 from proxcode.cut.spectral import diagonal_shift
 from proxcode.hamming import GrowingCode, unpack
+from proxcode.hashing import NoHash
+from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
+from proxcode.weights import DifferenceWeights, GradientWeights
 
 N = 60
 
@@ -75,39 +70,31 @@ PAPER = (EqualErrorThreshold(), GradientWeights(), equal_error_beta, gradient_we
 EXACT = (LogisticThreshold(), DifferenceWeights(), logistic_beta, difference_weights)
 
 
-def run(case, rules, n_bits, hashed, monkeypatch):
+def run(case, method, n_bits, hashed, monkeypatch):
     """Run the loop and the transcription on the same data; record the loop's dense W at each bit."""
     X, y, proximity, Y = case(np.random.default_rng(1))
-    threshold, weights, beta_rule, weight_rule = rules
-    members, relation = proximity.fit(X, y).relate(X, y)
-    assert len(members) == N
+    threshold, weights, beta_rule, weight_rule = method
+    samples, pairs = proximity.fit(X, y).find_pairs(X, y)
+    assert len(samples) == N
 
-    def fresh_hash():
-        bank = KernelHash(n_landmarks=20)
-        bank.begin(X, np.random.default_rng(2))
-        return bank
+    def training():
+        return begin(KernelHash(n_landmarks=20, refine_steps=0), X, seed=2)[1]
 
     seen = []
     cut = Restarts()
     monkeypatch.setattr(
         cut, "solve", lambda graph, rng: seen.append(graph) or Restarts.solve(cut, graph, rng), raising=False
     )
-    loop = BitLoop(
-        relation,
-        threshold=threshold,
-        weights=weights,
-        cut=cut,
-        hash_function=fresh_hash() if hashed else None,
-        error_correction=True,
-        seed=7,
-        code=GrowingCode(N),
-    )
+    rules = Rules(threshold=threshold, weights=weights, cut=cut)
+    hashing = training() if hashed else NoHash()
+    loop = BitLoop(pairs, hashing, rules, max_samples=N, seed=7, code=GrowingCode(N))
     betas = []
     for _ in range(n_bits):
-        betas.append(loop.beta)
+        betas.append(loop.line.beta)
+        assert loop.line.scale == 1
         loop.step()
-    reference_hash = fresh_hash()
-    hash_bits = (lambda b: np.where(reference_hash.learn(b.astype(np.int8)) >= 0, 1, -1)) if hashed else (lambda b: b)
+    reference = training()
+    hash_bits = (lambda b: np.where(append(reference, b.astype(np.int8)) >= 0, 1, -1)) if hashed else (lambda b: b)
     expected = proximity_preserving_code(Y, n_bits, 7, beta_rule, weight_rule, hash_bits)
     return loop, betas, seen, expected
 
@@ -163,8 +150,6 @@ def test_theorem_2(seed, n):
 @settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(2, 100))
 def test_theorem_3_with_the_shift_we_use(seed, n):
-    from proxcode.cut import DenseGraph
-
     W = symmetric(seed, n)
     np.fill_diagonal(W, 0)
     shift = diagonal_shift(DenseGraph(W))
@@ -190,17 +175,9 @@ def test_initial_guess_does_not_matter_and_bit_update_beats_vector_update(case):
         losses = []
         for seed in range(5):
             X, y, proximity, _ = case(np.random.default_rng(seed))
-            _, relation = proximity.fit(X, y).relate(X, y)
-            loop = BitLoop(
-                relation,
-                threshold=LogisticThreshold(),
-                weights=DifferenceWeights(),
-                cut=Restarts(initial, update),
-                hash_function=None,
-                error_correction=True,
-                seed=seed,
-                code=GrowingCode(N),
-            )
+            pairs = proximity.fit(X, y).find_pairs(X, y).pairs
+            rules = Rules(LogisticThreshold(), DifferenceWeights(), Restarts(initial, update))
+            loop = BitLoop(pairs, NoHash(), rules, max_samples=N, seed=seed, code=GrowingCode(N))
             losses.append([loop.step().logistic_loss for _ in range(12)][-1])
         return np.mean(losses)
 

@@ -1,4 +1,4 @@
-"""What each proximity calls near, far and unknown."""
+"""Which pairs each proximity finds near, far and unknown."""
 
 import numba
 import numpy as np
@@ -12,15 +12,18 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
 
 from proxcode.hamming import GrowingCode
+from proxcode.pairs import SameClassPairs
 from proxcode.proximity import (
+    FoundPairs,
     GivenPairs,
     Proximity,
     SameLabel,
     SharedLabel,
     WithinRadius,
-    class_numbers,
     default_proximity,
 )
+from proxcode.storage.state import State
+from proxcode.utils.labels import class_numbers
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -34,11 +37,11 @@ def one_thread():
 
 
 def signs(proximity, n, y=None, X=None):
-    """Return the members and their dense matrix of +1 near, -1 far, 0 unknown."""
+    """Return the samples that take part and their dense matrix of +1 near, -1 far, 0 unknown."""
     X = np.zeros((n, 1)) if X is None else X
-    members, relation = proximity.fit(X, y).relate(X, y)
-    graph = relation.units(GrowingCode(len(members))).graph(np.ones(1), -np.ones(1))
-    return members, np.column_stack([graph.matvec(column) for column in np.eye(len(members))]).astype(int)
+    samples, pairs = proximity.fit(X, y).find_pairs(X, y)
+    graph = pairs.with_code(GrowingCode(len(samples))).graph(np.ones(1), -np.ones(1))
+    return samples, np.column_stack([graph.matvec(column) for column in np.eye(len(samples))]).astype(int)
 
 
 def near_far(near):
@@ -73,8 +76,8 @@ def near_by_radius(proximity, X):
     ],
 )
 def test_equal_labels_are_near_whatever_they_are(y):
-    members, Y = signs(SameLabel(), 4, y)
-    np.testing.assert_array_equal(members, range(4))
+    samples, Y = signs(SameLabel(), 4, y)
+    np.testing.assert_array_equal(samples, range(4))
     np.testing.assert_array_equal(Y, near_far([[1, 0, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]]))
 
 
@@ -96,13 +99,13 @@ def test_equal_labels_are_near_whatever_they_are(y):
     ],
 )
 def test_missing_labels_take_no_part(y):
-    members, Y = signs(SameLabel(), 4, y)
-    np.testing.assert_array_equal(members, [0, 2, 3])
+    samples, Y = signs(SameLabel(), 4, y)
+    np.testing.assert_array_equal(samples, [0, 2, 3])
     np.testing.assert_array_equal(Y, near_far([[1, 1, 0], [1, 1, 0], [0, 0, 1]]))
 
 
 @pytest.mark.parametrize("form", [list, np.array, pd.Series, pl.Series])
-def test_minus_one_is_a_class_unless_told_otherwise(form):
+def test_minus_one_is_a_class_unless_declared_otherwise(form):
     y = form([-1, 0, -1, 0])
     np.testing.assert_array_equal(signs(SameLabel(), 4, y)[0], range(4))
     assert signs(SameLabel(), 4, y)[1][0, 2] == 1
@@ -139,8 +142,8 @@ FORMS = [np.asarray, np.ndarray.tolist, sp.csr_array, sp.csc_matrix, sp.coo_arra
 @pytest.mark.parametrize("form", FORMS)
 def test_a_shared_label_is_near(n_labels, form, rng):
     y = (rng.random((30, n_labels)) < 2 / (n_labels + 2)).astype(int)
-    members, Y = signs(SharedLabel(), 30, form(y))
-    np.testing.assert_array_equal(members, range(30))
+    samples, Y = signs(SharedLabel(), 30, form(y))
+    np.testing.assert_array_equal(samples, range(30))
     np.testing.assert_array_equal(Y, near_far(y @ y.T > 0))
 
 
@@ -151,7 +154,7 @@ def test_an_indicator_may_have_any_real_dtype(form, dtype):
     np.testing.assert_array_equal(signs(SharedLabel(), 3, form(y))[1], [[0, 1, -1], [1, 0, 1], [-1, 1, 0]])
 
 
-def test_a_point_without_label_is_far_from_all():
+def test_a_sample_without_label_is_far_from_all():
     y = np.array([[0, 0], [0, 0], [1, 0], [1, 1]])
     np.testing.assert_array_equal(
         signs(SharedLabel(), 4, y)[1], near_far([[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 1]])
@@ -192,7 +195,7 @@ def test_a_pair_at_the_very_radius_is_near():
 
 @pytest.mark.parametrize("n_features", [3, 20])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_equal_points_are_near_at_any_radius(n_features, dtype, rng):
+def test_equal_samples_are_near_at_any_radius(n_features, dtype, rng):
     X = np.repeat(rng.normal(size=(20, n_features)), 3, axis=0).astype(dtype)
     near = near_by_radius(WithinRadius(radius=1e-3), X)
     np.testing.assert_array_equal(near, squareform(pdist(X) == 0))
@@ -215,7 +218,7 @@ def test_found_radius_gives_exactly_the_mean_number_of_neighbors(metric, mean_ne
 @settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(2, 40), st.integers(1, 3), st.floats(0.1, 10), st.sampled_from(["euclidean", "cityblock"]))
 @example(seed=161, n=23, d=2, mean_neighbors=2.0, metric="euclidean")
-def test_found_radius_is_the_smallest_that_gives_enough_on_points_with_many_ties(seed, n, d, mean_neighbors, metric):
+def test_found_radius_is_the_smallest_that_gives_enough_on_samples_with_many_ties(seed, n, d, mean_neighbors, metric):
     X = np.random.default_rng(seed).integers(0, 4, (n, d)).astype(float)
     distance = pdist(X, metric)
     mean_neighbors = min(mean_neighbors, n - 1)
@@ -235,12 +238,12 @@ def test_found_radius_takes_all_duplicates_or_none(n_features, rng):
 
 
 @pytest.mark.parametrize("n_features", [3, 20])
-def test_all_points_equal(n_features):
+def test_all_samples_equal(n_features):
     X = np.full((30, n_features), 0.1)
     assert WithinRadius().fit(X).radius_ == pytest.approx(0, abs=1e-6)
 
 
-def test_a_small_set_has_a_tenth_of_its_points_as_neighbors(rng):
+def test_a_small_set_has_a_tenth_of_its_samples_as_neighbors(rng):
     X = rng.normal(size=(80, 3))
     assert near_by_radius(WithinRadius(metric="cityblock"), X).sum(axis=1).mean() == 8
 
@@ -250,16 +253,16 @@ def test_a_tiny_set_has_one_near_pair(n, rng):
     assert near_by_radius(WithinRadius(metric="cityblock"), rng.normal(size=(n, 2))).sum() == 2
 
 
-def test_one_point_is_refused_with_a_reason():
-    with pytest.raises(ValueError, match=r"1 point|at least 2|two points"):
+def test_one_sample_is_refused_with_a_reason():
+    with pytest.raises(ValueError, match=r"mean_neighbors=0.1: expected at most 0 for 1 samples"):
         WithinRadius().fit(np.zeros((1, 2)))
 
 
-def test_radius_found_in_fit_holds_for_other_points(rng):
+def test_radius_found_in_fit_holds_for_other_samples(rng):
     proximity = WithinRadius(mean_neighbors=3).fit(rng.normal(size=(50, 2)))
     X = rng.normal(size=(40, 2))
-    relation = proximity.relate(X).relation
-    near, _ = relation.units(GrowingCode(40)).counts()
+    pairs = proximity.find_pairs(X).pairs
+    near, _ = pairs.with_code(GrowingCode(40)).counts()
     assert near.sum() == (pdist(X) <= proximity.radius_).sum()
 
 
@@ -296,17 +299,17 @@ def as_matrix(pairs, n, scale=1.0):
     ],
 )
 def test_listed_pairs_however_they_are_listed(pairs):
-    members, Y = signs(GivenPairs(pairs), 6)
-    np.testing.assert_array_equal(members, [0, 1, 3, 4])
+    samples, Y = signs(GivenPairs(pairs), 6)
+    np.testing.assert_array_equal(samples, [0, 1, 3, 4])
     np.testing.assert_array_equal(Y, LISTED_SIGNS)
 
 
 @pytest.mark.parametrize("pairs", [LISTED, as_matrix(LISTED, 6)])
 def test_others_far(pairs):
-    members, Y = signs(GivenPairs(pairs, others="far"), 6)
+    samples, Y = signs(GivenPairs(pairs, others="far"), 6)
     expected = np.zeros((6, 6), bool)
     expected[[0, 1, 3, 4], [1, 0, 4, 3]] = True
-    np.testing.assert_array_equal(members, range(6))
+    np.testing.assert_array_equal(samples, range(6))
     np.testing.assert_array_equal(Y, near_far(expected))
 
 
@@ -319,14 +322,58 @@ def test_any_list_of_pairs_in_any_direction(seed, n):
     i, j = np.nonzero(Y)
     swap = rng.random(len(i)) < 0.5
     pairs = rng.permutation(np.column_stack([np.where(swap, j, i), np.where(swap, i, j), Y[i, j]]))
-    members, found = signs(GivenPairs(pairs), n)
-    np.testing.assert_array_equal(members, np.unique([i, j]))
-    np.testing.assert_array_equal(found, (Y + Y.T)[np.ix_(members, members)])
+    samples, found = signs(GivenPairs(pairs), n)
+    np.testing.assert_array_equal(samples, np.unique([i, j]))
+    np.testing.assert_array_equal(found, (Y + Y.T)[np.ix_(samples, samples)])
 
 
 def test_nan_in_a_pair_matrix_is_refused():
     with pytest.raises(ValueError, match=r"(?i)nan"):
         signs(GivenPairs(sp.csr_array([[0, np.nan, 1], [0, 0, 0], [0, 0, 0]])), 3)
+
+
+# Common to all
+
+
+@pytest.mark.parametrize(
+    ("proximity", "y", "text"),
+    [
+        (SameLabel(), [0, 1, 1], "the same label"),
+        (SharedLabel(), np.eye(3), "at least one label in common"),
+        (WithinRadius(radius=0.123456), None, "euclidean distance of at most 0.1235"),
+        (WithinRadius(radius=2, metric="cosine"), None, "cosine distance of at most 2"),
+        (GivenPairs([(0, 1, 1)]), None, "listed as near; pairs not listed are unknown"),
+        (GivenPairs([(0, 1, 1)], others="far"), None, "listed as near; pairs not listed are far"),
+    ],
+)
+def test_a_proximity_describes_itself(proximity, y, text):
+    assert proximity.fit(np.arange(3.0)[:, None], y).describe() == text
+
+
+def test_a_proximity_of_ones_own_needs_find_pairs_alone():
+    class EvenAndOdd(Proximity):
+        def find_pairs(self, X, y=None):
+            return FoundPairs(np.arange(len(X)), SameClassPairs(X[:, 0].astype(int) % 2))
+
+    X = np.arange(5.0)[:, None]
+    assert signs(EvenAndOdd(), 5, X=X)[1][0].tolist() == [0, -1, 1, -1, 1]
+    assert EvenAndOdd().read([1, 2]) is None
+    assert EvenAndOdd().describe() == "EvenAndOdd()"
+    assert EvenAndOdd().state() == State()
+
+
+def test_the_content_of_y_does_not_depend_on_its_form():
+    for y in (np.array([7, 3, 7]), ["b", "a", "b"], pd.Series(["x", "y", "x"]), np.array([[1], [2], [1]])):
+        np.testing.assert_array_equal(SameLabel().read(y), [0, 1, 0])
+    indicator = np.array([[1, 0, 1], [0, 1, 0]])
+    for form in FORMS:
+        np.testing.assert_array_equal(SharedLabel().read(form(indicator)), [[5, 2]])
+
+
+def test_the_state_of_a_radius_is_restored(rng):
+    fitted, other = WithinRadius(mean_neighbors=2).fit(rng.normal(size=(30, 2))), WithinRadius(mean_neighbors=2)
+    other.restore(fitted.state())
+    assert other.radius_ == fitted.radius_
 
 
 # The default
@@ -348,7 +395,7 @@ def test_nan_in_a_pair_matrix_is_refused():
         (pd.DataFrame(np.eye(3)), SharedLabel),
     ],
 )
-def test_default_goes_by_what_is_given(y, expected):
+def test_default_depends_on_the_kind_of_y(y, expected):
     proximity = default_proximity(y)
     assert type(proximity) is expected
     if y is not None:
@@ -366,23 +413,23 @@ def test_default_understands_one_column_given_as_lists():
 @pytest.mark.parametrize(
     ("proximity", "y", "named"),
     [
-        (SameLabel(), None, ["labels", "fit(X, y)", "WithinRadius()"]),
-        (SameLabel(), [0, 1], ["3 points", "2 labels", "one label per point"]),
+        (SameLabel(), None, ["y=None", "labels", "fit(X, y)", "WithinRadius()"]),
+        (SameLabel(), [0, 1], ["3 samples", "2 labels", "one label per sample"]),
         (SameLabel(), [None, None, None], ["all 3", "unlabelled", "WithinRadius()"]),
         (SameLabel(unlabelled=-1), [-1, -1, -1], ["all 3", "unlabelled", "WithinRadius()"]),
         (SameLabel(), np.eye(3), ["(3, 3)", "SharedLabel()"]),
-        (SameLabel(), np.array(1), ["()", "one per point"]),
+        (SameLabel(), np.array(1), ["()", "one label per sample"]),
         (SameLabel(), [[1, 7], [2], [3]], ["[1, 7]", "SharedLabel()"]),
         (SameLabel(), [{1, 7}, {2}, {3}], ["{1, 7}", "SharedLabel()"]),
-        (SharedLabel(), None, ["indicator matrix", "(n, n_labels)"]),
+        (SharedLabel(), None, ["y=None", "indicator matrix", "(n_samples, n_labels)"]),
         (SharedLabel(), [0, 1, 0], ["(3, n_labels)", "(3,)"]),
         (SharedLabel(), np.eye(2), ["(3, n_labels)", "(2, 2)"]),
         (SharedLabel(), 7 * np.eye(3), ["7", "0 and 1", "MultiLabelBinarizer"]),
         (SharedLabel(), sp.csr_array(7 * np.eye(3)), ["7", "0 and 1", "MultiLabelBinarizer"]),
         (SharedLabel(), np.full((3, 2), np.nan), ["nan", "0 and 1", "MultiLabelBinarizer"]),
         (SharedLabel(), [("a", "b"), ("a", "c"), ("b", "c")], ["0 and 1", "SameLabel()"]),
-        (WithinRadius(radius=-2), None, ["radius=-2", "at least 0", "None"]),
-        (WithinRadius(radius=np.nan), None, ["radius=nan", "at least 0", "None"]),
+        (WithinRadius(radius=-2), None, ["radius=-2", "at least 0"]),
+        (WithinRadius(radius=np.nan), None, ["radius=nan", "at least 0"]),
         (WithinRadius(mean_neighbors=0), None, ["mean_neighbors=0", "above 0"]),
         (WithinRadius(metric="nearness"), None, ["nearness", "euclidean"]),
         (GivenPairs(LISTED, others="near"), None, ["others='near'", "'unknown'", "'far'"]),
@@ -391,14 +438,14 @@ def test_default_understands_one_column_given_as_lists():
         (GivenPairs([(0, 1)]), None, ["(i, j, +1 or -1)", "(1, 2)"]),
         (GivenPairs([("0", "1", "near")]), None, ["(i, j, +1 or -1)", "<U4"]),
         (GivenPairs([(0, 1, 5)]), None, ["third column", "+1 or -1", "5"]),
-        (GivenPairs([(0, 1, 0)]), None, ["third column", "+1 or -1", "got 0"]),
+        (GivenPairs([(0, 1, 0)]), None, ["has 0 in its third column", "+1 or -1"]),
         (GivenPairs([(0, 3, 1)]), None, ["0 to 2", "3"]),
         (GivenPairs([(-1, 2, 1)]), None, ["0 to 2", "-1"]),
         (GivenPairs([(0.5, 2, 1)]), None, ["row number", "0.5"]),
         (GivenPairs([(1, 1, 1)]), None, ["no pair", "at least one near and one far"]),
         (GivenPairs([(0, 1, 1), (1, 0, -1)]), None, ["(0, 1)", "near and as far", "keep one"]),
         (GivenPairs(as_matrix([(0, 1, 1), (1, 0, -1)], 3)), None, ["(0, 1)", "near and as far", "keep one"]),
-        (GivenPairs(as_matrix(LISTED, 6)), None, ["(6, 6)", "3 points", "(3, 3)"]),
+        (GivenPairs(as_matrix(LISTED, 6)), None, ["(6, 6)", "3 samples", "(3, 3)"]),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Proximity) else None,
 )
@@ -406,3 +453,28 @@ def test_errors_name_the_value_and_the_remedy(proximity, y, named):
     with pytest.raises(ValueError) as caught:
         signs(proximity, 3, y)
     assert all(word in str(caught.value) for word in named), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("proximity", "message"),
+    [
+        (WithinRadius(radius="far"), "radius='far': expected a number of at least 0"),
+        (WithinRadius(radius=True), "radius=True: expected a number of at least 0"),
+        (WithinRadius(mean_neighbors="many"), "mean_neighbors='many': expected a number above 0"),
+    ],
+)
+def test_values_of_a_wrong_type_are_type_errors(proximity, message):
+    with pytest.raises(TypeError, match=message):
+        signs(proximity, 3)
+
+
+@pytest.mark.parametrize("mean_neighbors", [2.1, 100])
+def test_more_neighbors_than_other_samples_are_refused(mean_neighbors):
+    message = f"mean_neighbors={mean_neighbors}: expected at most 2 for 3 samples"
+    with pytest.raises(ValueError, match=message):
+        WithinRadius(mean_neighbors=mean_neighbors).fit(np.arange(3.0)[:, None])
+
+
+def test_an_infinite_radius_is_refused():
+    with pytest.raises(ValueError, match="radius=inf: expected a number of at least 0"):
+        WithinRadius(radius=np.inf).fit(np.zeros((3, 1)))

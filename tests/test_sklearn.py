@@ -6,35 +6,86 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from proxcode import KernelHash, ProximityPreservingCode, SVMHash, WithinRadius
+from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius
+from proxcode.cut import Annealing, ProjectionGuess, Restarts, VectorUpdate
 from proxcode.peers import PEERS
+from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
+from proxcode.weights import GradientWeights
 
-MOST_BITS = {"ITQ": 1, "KMH": 1, "Sign": 1}  # at most one bit per dimension, and the checks go down to one
+# At most one bit per dimension, and the checks go down to one dimension.
+MOST_BITS = {"ITQ": 1, "KMH": 1, "Sign": 1}
+MODELS = [
+    ProximityPreservingCode(n_bits=8),
+    ProximityPreservingCode(n_bits=8, hash_function=SVMHash()),
+    ProximityPreservingCode(n_bits=8, hash_function=LinearHash(refine_steps=2)),
+    ProximityPreservingCode(n_bits=8, hash_function=KernelHash(refine_steps=0), max_samples=20),
+    ProximityPreservingCode(n_bits=8, hash_function=GaussianNB()),
+    ProximityPreservingCode(n_bits=8, proximity=WithinRadius()),
+    ProximityPreservingCode(n_bits=8, proximity=WithinRadius(), error_correction=False),
+    ProximityPreservingCode(n_bits=8, proximity=SameLabel(unlabelled=-1), loss_target=0.05),
+    ProximityPreservingCode(
+        n_bits=8,
+        threshold=EqualErrorThreshold(),
+        weights=GradientWeights(),
+        cut=Restarts(ProjectionGuess(n_vectors=2), VectorUpdate(), n_starts=2),
+        hash_function=SVMHash(max_samples=30),
+    ),
+    ProximityPreservingCode(n_bits=4, threshold=LogisticThreshold(), cut=Annealing(n_sweeps=5)),
+]
 
 
-@parametrize_with_checks(
-    [
-        ProximityPreservingCode(n_bits=8),
-        ProximityPreservingCode(n_bits=8, hash_function=SVMHash()),
-        ProximityPreservingCode(n_bits=8, proximity=WithinRadius()),
-        *[peer(n_bits=MOST_BITS.get(name, 8)) for name, peer in PEERS.items()],
-    ]
-)
+@parametrize_with_checks([*MODELS, *[peer(n_bits=MOST_BITS.get(name, 8)) for name, peer in PEERS.items()]])
 def test_estimator_checks(estimator, check):
     check(estimator)
 
 
-def test_clone_keeps_parts_and_nested_parameters():
+@pytest.mark.parametrize("model", MODELS[:1], ids=repr)
+def test_no_estimator_check_is_skipped_or_expected_to_fail(model):
+    results = check_estimator(model, on_skip=None, on_fail=None)
+    unusual = {result["check_name"]: result["status"] for result in results if result["status"] != "passed"}
+    assert set(unusual.values()) <= {"skipped"}, unusual
+    # These need another setting of scikit-learn, SCIPY_ARRAY_API.
+    assert all("array_api" in name for name in unusual), unusual
+
+
+def test_clone_keeps_components_and_nested_parameters():
     model = ProximityPreservingCode(n_bits=12, proximity=WithinRadius(mean_neighbors=7), hash_function=KernelHash())
     copy = clone(model).set_params(proximity__mean_neighbors=9, hash_function__ridge=0.1)
     assert copy.get_params()["proximity__mean_neighbors"] == 9
     assert copy.get_params()["hash_function__ridge"] == 0.1
     assert model.proximity.mean_neighbors == 7
+    assert model.hash_function.ridge is None
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: repr(model)[24:70])
+def test_fit_leaves_parameters_and_components_as_they_were(model, digits):
+    X, y = digits
+    model = clone(model)
+    before, components = repr(model.get_params()), {k: v for k, v in model.get_params().items() if hasattr(v, "fit")}
+    learned = {name: sorted(vars(component)) for name, component in components.items()}
+    model.fit(X[:120], y[:120])
+    assert repr(model.get_params()) == before
+    assert all(model.get_params()[name] is component for name, component in components.items())
+    assert {name: sorted(vars(component)) for name, component in components.items()} == learned
+    np.testing.assert_array_equal(clone(model).set_params(random_state=3).fit(X[:120], y[:120]).codes_.shape, (120, 1))
+
+
+def test_all_parameters_can_be_set_by_name():
+    model = ProximityPreservingCode()
+    names = {
+        *("n_bits", "proximity", "threshold", "weights", "cut", "hash_function", "error_correction", "max_samples"),
+        *("loss_target", "random_state", "verbose"),
+    }
+    assert set(model.get_params()) == names
+    for name in ("coupling", "cut_points"):
+        with pytest.raises(ValueError, match=f"Invalid parameter '{name}'"):
+            model.set_params(**{name: 3})
 
 
 def test_works_in_a_pipeline_with_a_classifier_behind_it(digits):
@@ -52,6 +103,30 @@ def test_grid_search_scores_codes_by_area_under_the_curve(digits):
     grid = GridSearchCV(ProximityPreservingCode(random_state=0), {"n_bits": [1, 16]}, cv=2).fit(X[:400], y[:400])
     assert grid.best_params_ == {"n_bits": 16}
     assert 0.5 < grid.best_score_ <= 1
+
+
+@pytest.mark.parametrize("hash_function", [KernelHash(n_landmarks=100), LinearHash()], ids=repr)
+def test_grid_search_over_parameters_of_a_component(hash_function, digits):
+    X, y = digits
+    model = ProximityPreservingCode(n_bits=12, hash_function=hash_function, random_state=0)
+    ridges = [1e-4, 1e4]
+    grid = GridSearchCV(model, {"hash_function__ridge": ridges, "hash_function__refine_steps": [0, 4]}, cv=2)
+    grid.fit(X[:400], y[:400])
+    assert grid.best_params_["hash_function__ridge"] == 1e-4
+    assert grid.best_estimator_.hash_function_.ridge_ == 1e-4
+    assert len(grid.cv_results_["mean_test_score"]) == 4
+    assert np.isfinite(grid.cv_results_["mean_test_score"]).all()
+    assert model.hash_function.ridge is None
+
+
+def test_grid_search_in_a_pipeline_over_components(digits):
+    X, y = digits
+    pipeline = make_pipeline(StandardScaler(), ProximityPreservingCode(n_bits=12, random_state=0))
+    parameters = {"proximitypreservingcode__hash_function": [LinearHash(), KernelHash(n_landmarks=60)]}
+    grid = GridSearchCV(pipeline, parameters, cv=2).fit(X[:300], y[:300])
+    assert 0.5 < grid.best_score_ <= 1
+    fitted = grid.best_estimator_[-1]
+    assert type(fitted.hash_function_) is type(grid.best_params_["proximitypreservingcode__hash_function"])
 
 
 def test_grid_search_without_labels_scores_by_the_learned_radius(digits):
@@ -77,4 +152,25 @@ def test_feature_names_and_pandas_output(digits):
     assert model.get_feature_names_out().tolist() == names
     frame = model.set_output(transform="pandas").transform(X[:5])
     assert frame.columns.tolist() == names
+    np.testing.assert_array_equal(frame.to_numpy(), model.scores(X[:5]) >= 0)
+    assert model.set_output(transform="polars").transform(X[:5]).columns == names
     assert model.encode(X[:5]).shape == (5, 1)
+
+
+def test_feature_names_follow_the_number_of_bits_learned(digits):
+    X, y = digits
+    model = ProximityPreservingCode(n_bits=3, random_state=0).fit(X[:100], y[:100]).extend(5, X[:100], y[:100])
+    assert len(model.get_feature_names_out()) == model.transform(X[:2]).shape[1] == 5
+    stopped = ProximityPreservingCode(n_bits=40, loss_target=0.05, random_state=0).fit(X[:100], y[:100])
+    assert len(stopped.get_feature_names_out()) == stopped.transform(X[:2]).shape[1] == stopped.n_bits_ < 40
+
+
+def test_names_of_columns_are_checked(digits):
+    X, y = digits
+    frame = pd.DataFrame(X[:100], columns=[f"pixel {i}" for i in range(64)])
+    model = ProximityPreservingCode(n_bits=3, random_state=0).fit(frame, y[:100])
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    with pytest.raises(ValueError, match="feature names"):
+        model.encode(frame.rename(columns={"pixel 0": "other"}))
+    with pytest.raises(ValueError, match="feature names"):
+        model.extend(4, frame.rename(columns={"pixel 0": "other"}), y[:100])

@@ -1,8 +1,15 @@
-"""Start-up costs, in fresh processes."""
+"""Start-up costs, in new processes, and the public names of the package."""
 
+import inspect
+import pydoc
+import re
 import resource
 import subprocess
 import sys
+
+import pytest
+
+import proxcode
 
 HEAVY = ("numba", "scipy", "sklearn", "matplotlib", "faiss")
 LIGHT = f"import sys, proxcode; sys.exit(' '.join(m for m in {HEAVY} if m in sys.modules) or 0)"
@@ -36,9 +43,55 @@ def test_first_fit_with_cached_kernels_takes_under_three_seconds():
     assert best_of_three(FIRST_FIT) < 3 * max(1.0, imports_alone / 1.7)
 
 
-def test_every_public_name_can_be_imported():
-    import proxcode
+PUBLIC = (
+    *("ClassifierHash", "GivenPairs", "HammingIndex", "KernelHash", "LinearHash", "ProximityPreservingCode", "SVMHash"),
+    *("SameLabel", "SharedLabel", "WithinRadius", "frustration", "max_cut", "pack", "signed_cut", "unpack"),
+)
 
+
+def test_every_public_name_can_be_imported():
     for name in proxcode.__all__:
         assert getattr(proxcode, name).__doc__, name
     assert set(proxcode.__all__) <= set(dir(proxcode))
+
+
+def test_only_public_names_are_shown():
+    assert sorted(proxcode.__all__) == sorted(PUBLIC)
+    assert sorted(dir(proxcode)) == sorted([*PUBLIC, "__version__"])
+    names = {}
+    exec("from proxcode import *", names)
+    assert set(names) - {"__builtins__"} == set(PUBLIC)
+
+
+def test_names_that_do_not_exist_are_refused():
+    with pytest.raises(AttributeError, match="module 'proxcode' has no attribute 'Proximity'"):
+        proxcode.Proximity  # noqa: B018
+
+
+def test_public_names_are_imported_when_used():
+    script = (
+        "import sys; from proxcode import signed_cut\n"
+        "unused = ('proxcode.code', 'proxcode.hashing', 'proxcode.search')\n"
+        "sys.exit(' '.join(m for m in unused if m in sys.modules) or 0)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_signatures_in_help_are_readable(name):
+    value = getattr(proxcode, name)
+    methods = dict(inspect.getmembers(value, inspect.isroutine)) if inspect.isclass(value) else {}
+    # Without methods of scikit-learn.
+    ours = [m for key, m in methods.items() if not key.startswith("_") and m.__module__.startswith("proxcode")]
+    for function in [value, *ours]:
+        assert inspect.getdoc(function), function
+        text = str(inspect.signature(function)).replace("typing.Any", "Any")
+        # Aliases such as ArrayLike appear by name, not as the union that they stand for.
+        assert not [word for word in ("Union[", "typing", "ndarray[", "<") if word in text], text
+        assert len(text) < 450
+
+
+def test_help_of_the_estimator_names_its_parameters():
+    text = pydoc.render_doc(proxcode.ProximityPreservingCode, renderer=pydoc.plaintext)
+    assert re.search(r"fit\(self, X: 'ArrayLike', y: 'Any' = None, \*, checkpoint: 'FilePath \| None' = None\)", text)
+    assert re.search(r"extend\(self, n_bits: 'int', X: 'ArrayLike', y: 'Any' = None\)", text)

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 
 from proxcode.threshold import (
+    CalibratedThreshold,
     EqualErrorThreshold,
     LogisticThreshold,
     errors,
@@ -90,7 +91,7 @@ def test_attraction_and_repulsion_balance_at_the_logistic_threshold(counts):
 
 
 @pytest.mark.parametrize("n_bits", [256, 1024, 4096])
-def test_logistic_threshold_of_a_long_perfect_code_parts_near_from_far(n_bits):
+def test_logistic_threshold_of_a_long_perfect_code_separates_near_from_far(n_bits):
     near, far = np.zeros(n_bits + 1, int), np.zeros(n_bits + 1, int)
     near[0], far[n_bits // 2] = 10**4, 10**8
     beta = LogisticThreshold().beta(near, far)
@@ -103,3 +104,46 @@ def test_logistic_threshold_of_no_bits_is_the_log_odds():
 
 def test_inner_products():
     np.testing.assert_array_equal(inner_products(3), [3, 1, -1, -3])
+
+
+# CalibratedThreshold
+
+
+def test_calibrated_threshold_is_the_maximum_likelihood_line(rng):
+    near, far = np.array([30, 40, 30, 20, 12]), np.array([30, 90, 300, 500, 400])
+    line = CalibratedThreshold().line(near, far)
+    product = inner_products(4)
+
+    def loss(parameters):
+        z = parameters[0] * product - parameters[1]
+        return (near @ np.logaddexp(0, -z) + far @ np.logaddexp(0, z)) / (near.sum() + far.sum())
+
+    best = minimize(loss, [1.0, 0.0], method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-14, "maxiter": 5000})
+    assert line.scale == pytest.approx(best.x[0], abs=1e-5)
+    assert line.beta == pytest.approx(best.x[1] / best.x[0], abs=1e-4)
+    assert CalibratedThreshold().beta(near, far) == line.beta
+    paper = LogisticThreshold().line(near, far)
+    assert paper.scale == 1
+    assert logistic_loss(near, far, *line) < logistic_loss(near, far, *paper)
+
+
+def test_the_threshold_of_a_wide_gap_is_in_its_middle():
+    near, far = np.zeros(1025, np.int64), np.zeros(1025, np.int64)
+    near[300], far[512] = 1000, 9000
+    line = CalibratedThreshold().line(near, far)
+    assert line.scale == 1
+    assert line.beta == pytest.approx(1024 - 2 * 406, abs=2)
+
+
+def test_a_code_that_separates_gets_the_largest_scale():
+    line = CalibratedThreshold(max_scale=0.7).line(np.array([50, 0, 0, 0]), np.array([0, 0, 0, 90]))
+    assert line.scale == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize(
+    ("max_scale", "error"),
+    [(0, ValueError), (-1.0, ValueError), (np.nan, ValueError), (np.inf, ValueError), ("a", TypeError)],
+)
+def test_a_bad_largest_scale_is_refused(max_scale, error):
+    with pytest.raises(error, match=f"max_scale={max_scale!r}: expected a number above 0"):
+        CalibratedThreshold(max_scale).line(np.array([1]), np.array([1]))

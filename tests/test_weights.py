@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from proxcode.threshold import inner_products
 from proxcode.weights import DifferenceWeights, GradientWeights
 
 ROUNDING = 1e-13
@@ -39,7 +40,7 @@ def test_gradient_weights_are_the_slope_of_the_loss(beta, n_bits):
 @pytest.mark.parametrize("y", [1, -1])
 @pytest.mark.parametrize("b", [1, -1])
 @given(beta=betas, n_bits=lengths)
-def test_difference_weights_tell_the_loss_of_the_new_bit_exactly(beta, n_bits, y, b):
+def test_difference_weights_give_the_loss_of_the_new_bit_exactly(beta, n_bits, y, b):
     gamma = margins(beta, n_bits)
     weight = DifferenceWeights().tables(beta, n_bits)[0 if y > 0 else 1]
     middle = (logistic(y * (gamma - 1)) + logistic(y * (gamma + 1))) / 2
@@ -75,7 +76,7 @@ def test_near_attracts_and_far_repels_by_at_most_one(rule, beta, n_bits):
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
 @given(betas, lengths)
-def test_the_worse_a_pair_stands_the_more_it_weighs(rule, beta, n_bits):
+def test_pairs_further_on_the_wrong_side_weigh_more(rule, beta, n_bits):
     near, far = rule.tables(beta, n_bits)
     assert (np.diff(near) >= -ROUNDING).all()
     assert (np.diff(-far) <= ROUNDING).all()
@@ -95,3 +96,14 @@ def test_extreme_margins_are_finite(rule):
     assert np.isfinite(far).all()
     assert (near[0], far[-1]) == (0.0, 0.0)
     assert (near[-1], far[0]) == (1.0, -1.0)
+
+
+def test_the_scaled_difference_is_the_slope_of_the_scaled_loss():
+    near, far = DifferenceWeights().tables(0.3, 5, scale=0.2)
+    gamma = inner_products(5) - 0.3
+
+    def loss(z):
+        return np.logaddexp(0, -0.2 * z)
+
+    np.testing.assert_allclose(near, (loss(gamma - 1) - loss(gamma + 1)) / 2 / 0.2)
+    np.testing.assert_allclose(far, -(loss(-gamma - 1) - loss(-gamma + 1)) / 2 / 0.2)

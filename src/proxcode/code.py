@@ -11,6 +11,8 @@ One call of `fit`
 `extend` does the same from step 2 on, with the components already fitted.
 """
 
+from __future__ import annotations
+
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -172,6 +174,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
             hash_function=hash_function,
         )
         if checkpoint is not None:
+            self._check_savable()
             learned = open_checkpoint(checkpoint, self.get_params(deep=False), learned, n_bits)
         if not learned.history:
             learned.proximity.fit(X, y)
@@ -203,7 +206,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
 
     def _resolve_components(self, y: Any) -> Components:
         """Return the components of the method, defaults for those that are None and copies of those to be fitted."""
-        proximity = default_proximity(y) if self.proximity is None else clone(self.proximity)
+        proximity = default_proximity(y) if self.proximity is None else self.proximity
         threshold = CalibratedThreshold() if self.threshold is None else self.threshold
         weights = DifferenceWeights() if self.weights is None else self.weights
         cut = Restarts() if self.cut is None else self.cut
@@ -213,7 +216,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         check_component("weights", weights, Weights, "DifferenceWeights()")
         check_component("cut", cut, CutSearch, "Restarts()")
         rules = Rules(threshold=threshold, weights=weights, cut=cut, error_correction=self.error_correction)
-        return Components(proximity=proximity, hash_function=hash_function, rules=rules)
+        return Components(proximity=clone(proximity), hash_function=hash_function, rules=rules)
 
     def _learn(
         self,
@@ -285,7 +288,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         check_integer("n_bits", n_bits, 1, self.n_bits_, "; extend() learns more")
         return self.hash_function_.scores(check_samples(self, X, reset=False), n_bits)
 
-    def index(self, codes: ArrayLike, ids: ArrayLike | None = None, *, n_bits: int | None = None) -> "HammingIndex":
+    def index(self, codes: ArrayLike, ids: ArrayLike | None = None, *, n_bits: int | None = None) -> HammingIndex:
         """Return an index of codes, to search among them.
 
         Parameters
@@ -296,10 +299,6 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
             Identifiers of the codes; None is 0, 1, 2, ...
         n_bits : int, default=None
             As in `encode`.
-
-        Returns
-        -------
-        HammingIndex
         """
         from proxcode.search import HammingIndex
 
@@ -312,9 +311,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
 
         check_is_fitted(self, "n_bits_")
         if isinstance(self.proximity_, GivenPairs):
-            raise ValueError(
-                "GivenPairs lists pairs of training samples alone: score() is not defined for new samples."
-            )
+            raise ValueError("GivenPairs lists pairs of training samples: score() is not defined for new samples.")
         samples, pairs = self.proximity_.find_pairs(check_samples(self, X, reset=False), y)
         code = GrowingCode.from_packed(self.encode(X), self.n_bits_).take(samples)
         return area_under_curve(precision_recall(*pairs.with_code(code).counts()))

@@ -6,6 +6,8 @@ ceil(p / 8)). The kernels read the same bytes as little-endian 64-bit words, one
 number of words: at most five times for codes of up to 1024 bits.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -110,7 +112,7 @@ class GrowingCode:
         self.n_bits = 0
 
     @classmethod
-    def from_packed(cls, codes: ArrayLike, n_bits: int) -> "GrowingCode":
+    def from_packed(cls, codes: ArrayLike, n_bits: int) -> GrowingCode:
         """Start from the first `n_bits` bits of packed codes."""
         codes = pack(unpack(codes, n_bits))
         code = cls(codes.shape[0])
@@ -129,7 +131,7 @@ class GrowingCode:
         self.words[word] |= (bit > 0).astype(np.uint64) << shift
         self.n_bits += 1
 
-    def take(self, samples: NDArray[np.int64]) -> "GrowingCode":
+    def take(self, samples: NDArray[np.int64]) -> GrowingCode:
         """Return the codes of a subset of the samples, given by row numbers."""
         code = GrowingCode(0)
         code.words, code.n_bits = np.ascontiguousarray(self.words[:, samples]), self.n_bits

@@ -4,6 +4,8 @@ A proximity is fitted like any estimator; `find_pairs` then gives the pairs, and
 Samples of which no pair is known (no label, in no listed pair) take no part: they cannot teach a bit anything.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from typing import Any, NamedTuple, Self
@@ -21,7 +23,15 @@ from proxcode.utils.validation import check_number
 
 
 class FoundPairs(NamedTuple):
-    """Near and far pairs of the samples X[samples]."""
+    """Near and far pairs of the samples X[samples].
+
+    Attributes
+    ----------
+    samples : ndarray of int
+        Row numbers in X, ascending, of the samples that take part in pairs.
+    pairs : Pairs
+        Pairs of these samples, numbered by their places in `samples`, from 0.
+    """
 
     samples: NDArray[np.int64]
     pairs: Pairs
@@ -36,7 +46,15 @@ class Proximity(ABC, BaseEstimator):
 
     @abstractmethod
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
-        """Return the near and far pairs of the samples X."""
+        """Return the near and far pairs of the samples X.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+            Validated samples, those of `fit` or new ones.
+        y : object
+            The argument y of the estimator's method, unchanged.
+        """
 
     def read(self, y: Any) -> NDArray[Any] | None:
         """Return the content of y that `find_pairs` uses, the same for equivalent forms of y; None if it uses none."""

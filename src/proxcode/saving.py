@@ -3,6 +3,8 @@
 A checkpoint is a model file with the bits learned so far: resuming a fit is loading it and learning the remaining bits.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import numbers
@@ -23,7 +25,7 @@ from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.proximity import Proximity
 from proxcode.storage.components import ComponentWriter
-from proxcode.storage.model_file import ModelContent, read_model, write_model
+from proxcode.storage.model_file import ModelFile, read_model, reading, write_model
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import Threshold
 from proxcode.weights import Weights
@@ -74,34 +76,28 @@ class SavedModel:
 def write(path: FilePath, model: SavedModel) -> None:
     """Write a model file atomically."""
     learned = model.learned
-    content = ModelContent(
-        parameters=_storable(model.parameters),
-        proximity=learned.proximity,
-        hash_function=learned.hash_function,
-        seed=learned.seed,
-        history=[_numbers(record) for record in learned.history],
-        alpha=learned.history[-1].alpha,
-        n_features=model.n_features,
-        feature_names=model.feature_names,
-        data=learned.data,
-        codes=learned.codes,
-    )
-    write_model(path, content, component_classes())
+    values = {
+        "seed": learned.seed,
+        "history": [_numbers(record) for record in learned.history],
+        "alpha": learned.history[-1].alpha,
+        "n_features": model.n_features,
+        "feature_names": model.feature_names,
+        "data": learned.data,
+    }
+    components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
+    write_model(path, ModelFile(_storable(model.parameters), components, values, learned.codes), component_classes())
 
 
 def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     """Read a model file; see `proxcode.storage.model_file.read_model`."""
-    content = read_model(path, component_classes(), trusted)
-    learned = Learned(
-        seed=content.seed,
-        data=content.data,
-        proximity=content.proximity,
-        hash_function=content.hash_function,
-        history=[BitRecord._make([*record, math.nan]) for record in content.history],
-        codes=content.codes,
-    )
-    parameters = _upgraded(dict(content.parameters), learned.hash_function)
-    return SavedModel(parameters, learned, content.n_features, content.feature_names)
+    parameters, components, values, codes = read_model(path, component_classes(), trusted)
+    with reading(path):
+        if not values["history"]:
+            raise ValueError("it holds no bits: save the model again")
+        history = [BitRecord._make([*record, math.nan]) for record in values["history"]]
+        learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
+        parameters = _upgraded(dict(parameters), learned.hash_function)
+        return SavedModel(parameters, learned, values["n_features"], values["feature_names"])
 
 
 class SavingMixin(BaseEstimator):
@@ -145,10 +141,14 @@ class SavingMixin(BaseEstimator):
         is kept, so that `extend` continues in the same way. Numbers of NumPy's types become Python's.
         """
         check_is_fitted(self, "n_bits_")
-        if type(self).__module__.partition(".")[0] != "proxcode":
-            raise TypeError(f"{type(self).__name__} cannot be saved: a model file holds a ProximityPreservingCode.")
+        self._check_savable()
         names = getattr(self, "feature_names_in_", np.array([])).tolist() or None
         write(path, SavedModel(self.get_params(deep=False), self._learned(), self.n_features_in_, names))
+
+    def _check_savable(self) -> None:
+        """Raise TypeError for a subclass of the user's own: loading would give the base class."""
+        if type(self).__module__.partition(".")[0] != "proxcode":
+            raise TypeError(f"{type(self).__name__} cannot be saved: a model file holds a ProximityPreservingCode.")
 
     @classmethod
     def load(cls, path: FilePath, *, trusted: Sequence[str] | None = None) -> Self:
@@ -210,7 +210,9 @@ def _upgraded(parameters: dict[str, Any], fitted: HashFunction) -> dict[str, Any
         parameters["max_samples"] = parameters.pop("cut_points")
     steps = parameters.pop("coupling", None)
     if steps is not None:
-        parameters["hash_function"] = parameters["hash_function"] or KernelHash()
+        # Not `or`: a forest that is not fitted has no truth value.
+        if parameters["hash_function"] is None:
+            parameters["hash_function"] = KernelHash()
         for hash_function in (parameters["hash_function"], fitted):
             if "refine_steps" in hash_function.get_params():
                 hash_function.set_params(refine_steps=steps)
@@ -244,7 +246,7 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
         raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
     theirs, found = _fingerprints(saved.parameters), saved.learned
     different = [name for name in learned.data if learned.data[name] != found.data[name]]
-    different += [name for name in ours if name not in MAY_DIFFER and ours[name] != theirs.get(name)]
+    different += [name for name in ours if name not in MAY_DIFFER and not _equal(ours[name], theirs.get(name))]
     if parameters["random_state"] is not None and learned.seed != found.seed:
         different.append("random_state")
     if different:
@@ -259,9 +261,14 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
     return found
 
 
-def _fingerprints(parameters: Parameters) -> dict[str, str]:
-    """Return a text for each parameter, equal for equal values. Raises TypeError for what a checkpoint cannot hold."""
-    texts = {}
+def _equal(ours: Any, theirs: Any) -> bool:
+    """Return whether two parameters in JSON have equal values; NaN equals NaN."""
+    return ours == theirs or json.dumps(ours, sort_keys=True) == json.dumps(theirs, sort_keys=True)
+
+
+def _fingerprints(parameters: Parameters) -> dict[str, Any]:
+    """Return each parameter in JSON, its arrays by fingerprint. Raises TypeError for what a checkpoint cannot hold."""
+    found = {}
     for name, value in _storable(parameters).items():
         writer = ComponentWriter(component_classes())
         content = writer.value(value, name)
@@ -270,8 +277,8 @@ def _fingerprints(parameters: Parameters) -> dict[str, str]:
                 f"{name}={value!r} cannot be stored in a checkpoint: use KernelHash, LinearHash or SVMHash, or fit "
                 "without a checkpoint."
             )
-        texts[name] = json.dumps([content, {key: fingerprint(array) for key, array in writer.tensors.items()}])
-    return texts
+        found[name] = [content, {key: fingerprint(array) for key, array in writer.tensors.items()}]
+    return found
 
 
 class CheckpointTimer:

@@ -1,8 +1,8 @@
 """Step I: the threshold between near and far.
 
-After k bits a pair at Hamming distance h has inner product B = k - 2h. The paper calls it near where its doubled
-distance 2h is at most alpha, that is where B >= beta with beta = k - alpha. All rules here read the same two
-histograms, near[h] and far[h]: how many near and far pairs lie at distance h = 0..k.
+After k bits, a pair at Hamming distance h has inner product B = k - 2h. The paper classifies it as near where its
+doubled distance 2h is at most alpha, that is, where B >= beta with beta = k - alpha. All rules use the same two
+histograms: near[h] and far[h] are the numbers of near and of far pairs at distance h = 0..k.
 """
 
 from abc import ABC, abstractmethod
@@ -14,23 +14,25 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 
+from proxcode.utils.validation import check_number
+
 Counts = NDArray[np.int64]
 
 
 def inner_products(n_bits: int) -> NDArray[np.float64]:
-    """B = n_bits - 2h for the Hamming distances h = 0..n_bits."""
+    """Return the inner products B = n_bits - 2h for the Hamming distances h = 0..n_bits."""
     return n_bits - 2.0 * np.arange(n_bits + 1, dtype=np.float64)
 
 
 def errors(near: Counts, far: Counts) -> tuple[Counts, Counts]:
-    """|E_N| and |E_F| for the thresholds t = -1..k: near pairs beyond t, far pairs within t."""
+    """Return |E_N| and |E_F|, the numbers of near pairs beyond t and of far pairs within t, for t = -1..k."""
     near_within = np.concatenate([[0], np.cumsum(near)])
     far_within = np.concatenate([[0], np.cumsum(far)])
     return near_within[-1] - near_within, far_within
 
 
 def loss(near: Counts, far: Counts) -> float:
-    """Share of pairs on the wrong side of the best threshold (Eq. 4).
+    """Return the share of pairs that the best threshold misclassifies (Eq. 4).
 
     Examples
     --------
@@ -42,37 +44,50 @@ def loss(near: Counts, far: Counts) -> float:
 
 
 def logistic_loss(near: Counts, far: Counts, beta: float, scale: float = 1.0) -> float:
-    """Mean of ln(1 + exp(-y scale (B - beta))) over all pairs (Eq. 8, where scale is 1)."""
+    """Return the mean of ln(1 + exp(-y scale (B - beta))) over all pairs (Eq. 8, where scale is 1)."""
     gamma = scale * (inner_products(len(near) - 1) - beta)
     total = near @ np.logaddexp(0.0, -gamma) + far @ np.logaddexp(0.0, gamma)
     return float(total / (near.sum() + far.sum()))
 
 
 class Line(NamedTuple):
-    """Where the logistic loss puts near and far: l(y scale (B - beta))."""
+    """Parameters of the logistic loss l(y scale (B - beta)) of a pair, l(z) = ln(1 + exp(-z)).
+
+    Attributes
+    ----------
+    beta : float
+        Threshold on the inner product.
+    scale : float
+    """
 
     beta: float
     scale: float
 
 
 class Threshold(ABC, BaseEstimator):
-    """A rule that finds beta from the two histograms."""
+    """Rule that finds the threshold from the histograms of near and far pairs."""
 
     @abstractmethod
     def beta(self, near: Counts, far: Counts) -> float:
-        """Return beta for histograms over h = 0..k."""
+        """Return the threshold on the inner product.
+
+        Parameters
+        ----------
+        near, far : ndarrays of int, shape (k + 1,)
+            Numbers of near and of far pairs at Hamming distance h = 0..k.
+        """
 
     def line(self, near: Counts, far: Counts) -> Line:
-        """Return beta and the scale of the loss, which is 1 in the paper."""
+        """Return beta and the scale of the loss; the scale is 1, as in the paper, unless a subclass overrides it."""
         return Line(self.beta(near, far), 1.0)
 
 
 class EqualErrorThreshold(Threshold):
-    """The paper's rule (Eq. 10): as many near pairs too far as far pairs too near.
+    """The paper's rule (Eq. 10): equal numbers of misclassified near pairs and misclassified far pairs.
 
-    Distances are whole numbers, so the two counts rarely meet exactly: the Hamming threshold t with the smallest
-    difference is taken, the smaller one of two equals. Every alpha in [2t, 2t + 2) has the same errors; alpha = 2t + 1
-    stands midway between the pairs it parts.
+    Hamming distances are integers, so the two numbers are rarely equal: the threshold t with the smallest difference
+    is chosen, the smaller t in case of a tie. All alpha in [2t, 2t + 2) misclassify the same pairs; alpha = 2t + 1 is
+    the middle of this interval.
 
     Examples
     --------
@@ -88,15 +103,14 @@ class EqualErrorThreshold(Threshold):
 
 
 class LogisticThreshold(Threshold):
-    """The exact minimiser of the logistic loss in beta, which is convex.
+    """The minimiser of the logistic loss, which is convex in beta.
 
-    Its optimality condition is that the gradient weights of all pairs sum to zero: attraction and repulsion balance,
-    from the first bit on.
+    At the minimum the gradient weights of all pairs sum to zero: attraction and repulsion are balanced at every bit.
 
     Examples
     --------
-    >>> LogisticThreshold().beta(near=np.array([5, 5]), far=np.array([5, 5]))
-    0.0
+    >>> round(LogisticThreshold().beta(near=np.array([1, 0]), far=np.array([0, 9])), 3)
+    1.571
     """
 
     def beta(self, near: Counts, far: Counts) -> float:
@@ -105,12 +119,14 @@ class LogisticThreshold(Threshold):
 
 
 def _balanced_beta(near: Counts, far: Counts, scale: float) -> float:
+    """Return the beta that minimises the logistic loss for a given scale."""
     product = inner_products(len(near) - 1)
 
     def slope(beta: float) -> float:
         return float(near @ expit(scale * (beta - product)) - far @ expit(scale * (product - beta)))
 
-    # Beyond the extreme products every pair pulls one way but for a factor exp(scale distance).
+    # Beyond the extreme inner products the slope has one sign as soon as exp(scale * distance) exceeds the ratio of the
+    # numbers of near and far pairs.
     reach = (abs(float(np.log(near.sum()) - np.log(far.sum()))) + 1.0) / scale
     return float(brentq(slope, product.min() - reach, product.max() + reach, xtol=1e-12))
 
@@ -118,15 +134,16 @@ def _balanced_beta(near: Counts, far: Counts, scale: float) -> float:
 class CalibratedThreshold(Threshold):
     """Logistic regression of near against far on the inner product: the loss is minimised in beta and in its scale.
 
-    At scale 1, the paper's, a pair two bits on the wrong side of the threshold weighs some fifty times one two bits on
-    the right side. That is right for a code that separates its pairs; where distances overlap by many bits, the weights
-    hang on a few pairs at the threshold and further bits spoil what was there. The fitted scale is the one at which the
-    loss is the likelihood of the pairs; it falls about as 1 / sqrt(k) for codes of k noisy bits.
+    At the paper's scale of 1, a pair misclassified by two bits weighs about fifty times as much as a pair classified
+    correctly by two bits. This suits a code that separates near from far pairs. Where their distances overlap by many
+    bits, the weights are dominated by few pairs, and further bits degrade the code. The fitted scale maximises the
+    likelihood of the pairs; it decreases about as 1 / sqrt(k) for codes of k noisy bits.
 
     Parameters
     ----------
     max_scale : float, default=1.0
-        Upper bound of the scale, in force while a code is short or perfect; the paper's scale.
+        Upper bound of the scale, attained by codes that are short or separate all pairs. The default is the paper's
+        scale.
     """
 
     def __init__(self, max_scale: float = 1.0) -> None:
@@ -137,9 +154,11 @@ class CalibratedThreshold(Threshold):
         return self.line(near, far).beta
 
     def line(self, near: Counts, far: Counts) -> Line:
-        """Fit both: the loss is convex in scale and scale beta, so the best loss for a scale has one minimum."""
-        if not self.max_scale > 0:
-            raise ValueError(f"max_scale={self.max_scale}: give a number above 0.")
+        """Return the fitted beta and scale.
+
+        The loss is convex in (scale, scale beta); minimised over beta, it therefore has one minimum in the scale.
+        """
+        check_number("max_scale", self.max_scale, above=0)
 
         def loss_at(scale: float) -> float:
             return logistic_loss(near, far, _balanced_beta(near, far, scale), scale)

@@ -1,9 +1,9 @@
-"""Step II: what joining or cutting a pair is worth at this bit.
+"""Step II: the weights of pairs at the next bit.
 
-With gamma = B - beta, the margin of a pair before the new bit, the bit moves the pair's loss to l(y (gamma + b_i b_j)),
-or l(y scale (gamma + b_i b_j)) where the threshold rule finds a scale.
-A pair enters only through y and its Hamming distance h, so W is two tables over h = 0..k: `near[h] > 0` attracts,
-`far[h] < 0` repels.
+Let gamma = B - beta be the inner product of a pair relative to the threshold. The next bit b changes the loss of the
+pair to l(y (gamma + b_i b_j)), or to l(y scale (gamma + b_i b_j)) where the threshold rule finds a scale. A weight
+depends on y and the Hamming distance h alone, so W is given by two lookup tables over h = 0..k: near[h] > 0 attracts
+and far[h] < 0 repels.
 """
 
 from abc import ABC, abstractmethod
@@ -19,20 +19,34 @@ Table = NDArray[np.float64]
 
 
 class Weights(ABC, BaseEstimator):
-    """A rule that turns margins into the two tables of W."""
+    """Rule that computes the two lookup tables of W."""
 
     def tables(self, beta: float, n_bits: int, scale: float = 1.0) -> tuple[Table, Table]:
-        """Return the weights of near and of far pairs at Hamming distance h = 0..n_bits."""
+        """Return the weights of near and of far pairs at Hamming distance h = 0..n_bits.
+
+        Parameters
+        ----------
+        beta : float
+            Threshold on the inner product.
+        n_bits : int
+            Length k of the code so far.
+        scale : float, default=1.0
+            Scale of the loss.
+
+        Returns
+        -------
+        near, far : ndarrays of shape (n_bits + 1,)
+        """
         gamma = inner_products(n_bits) - beta
         return self.weight(gamma, scale), -self.weight(-gamma, scale)
 
     @abstractmethod
     def weight(self, z: Table, scale: float = 1.0) -> Table:
-        """Return the size of the weight of a pair with margin z = y gamma, up to a factor that depends on scale."""
+        """Return |w| of a pair with z = y gamma, up to a factor that depends on the scale alone."""
 
 
 class GradientWeights(Weights):
-    """The paper's weights: the slope of the logistic loss, w = -y l'(y gamma) = y / (1 + exp(y gamma)).
+    """The paper's weights: minus the derivative of the logistic loss, w = -y l'(y gamma) = y / (1 + exp(y gamma)).
 
     Examples
     --------
@@ -49,8 +63,8 @@ class GradientWeights(Weights):
 class DifferenceWeights(Weights):
     """The exact weights: w = y [l(y gamma - 1) - l(y gamma + 1)] / 2.
 
-    b_i b_j is -1 or +1, so the loss of a pair is affine in it and this difference is its slope: b'Wb tells the change
-    of the logistic loss exactly, where the gradient tells it to first order.
+    As b_i b_j is -1 or +1, the loss of a pair is an affine function of it, and this difference is its slope: b'Wb gives
+    the change of the logistic loss exactly, `GradientWeights` to first order.
 
     Examples
     --------

@@ -1,6 +1,8 @@
-"""Make the golden model files of a format version: python tests/golden/make.py. Those of old versions stay as they are.
+"""Make the golden model files of the present format: python tests/golden/make.py. Those of earlier formats stay.
 
-Each is a small model of the digits, beside the codes that it gave to the points of `new_points`.
+Each is a small model of the digits, beside the codes that it gives to the samples of `new_samples`. Those named
+`*_coupling_1` and `*_uncoupled_1` were made by the last version that wrote format 1, with its parameters `coupling` and
+`cut_points`.
 """
 
 from pathlib import Path
@@ -14,22 +16,38 @@ from proxcode.storage.container import FORMAT
 FOLDER = Path(__file__).parent
 
 
-def new_points():
+def new_samples():
     return load_digits().data[1000:1200]
 
 
-def models():
+def training_data(name):
+    """Return X and y of a golden model."""
     X, y = load_digits(return_X_y=True)
+    n, dtype = {
+        "linear_uncoupled": (80, np.float64),
+        "default_uncoupled": (40, np.float64),
+        "svm": (80, np.float32),
+        "svm_uncoupled": (50, np.float32),
+    }.get(name, (200, np.float64))
+    return X[:n].astype(dtype), None if name == "kernel_radius" else y[:n]
+
+
+def new_models():
+    """Return the models of the present format, not fitted."""
     parameters = {"n_bits": 12, "random_state": 0}
     kernel = KernelHash(n_landmarks=24)
-    yield "kernel_labels", ProximityPreservingCode(hash_function=kernel, **parameters).fit(X[:200], y[:200])
-    yield "kernel_radius", ProximityPreservingCode(hash_function=kernel, **parameters).fit(X[:200])
-    yield "linear", ProximityPreservingCode(hash_function=LinearHash(), **parameters).fit(X[:200], y[:200])
-    few = X[:80].astype(np.float32)
-    yield "svm", ProximityPreservingCode(hash_function=SVMHash(), **parameters).fit(few, y[:80])
+    return {
+        "kernel_labels": ProximityPreservingCode(hash_function=kernel, **parameters),
+        "kernel_radius": ProximityPreservingCode(hash_function=kernel, **parameters),
+        "kernel_refined": ProximityPreservingCode(
+            hash_function=KernelHash(n_landmarks=24, refine_steps=3), max_samples=150, **parameters
+        ),
+        "linear": ProximityPreservingCode(hash_function=LinearHash(), **parameters),
+        "svm": ProximityPreservingCode(hash_function=SVMHash(), **parameters),
+    }
 
 
 if __name__ == "__main__":
-    for name, model in models():
-        model.save(FOLDER / f"{name}_{FORMAT}.proxcode")
-        np.save(FOLDER / f"{name}_{FORMAT}.npy", model.encode(new_points()))
+    for name, model in new_models().items():
+        model.fit(*training_data(name)).save(FOLDER / f"{name}_{FORMAT}.proxcode")
+        np.save(FOLDER / f"{name}_{FORMAT}.npy", model.encode(new_samples()))

@@ -34,7 +34,7 @@ def difference_weights(Y, gamma):
 
 
 def bit_update(b, W):
-    """Algorithm 2; a point with no field keeps its side."""
+    """Algorithm 2; a sample whose field is zero keeps its bit."""
     b = b.astype(float)
     tolerance = 1e-10 * np.abs(W).sum(axis=1)
     while True:

@@ -5,7 +5,7 @@ import pytest
 
 from proxcode.peers import AGH, DGH, IMHTSNE, LGHSR, PEERS, IMHLaplacian, TwoLayerAGH
 from proxcode.peers._anchor_graph import AnchorGraphPeer, eigenfunctions, k_means, nearest_anchors
-from proxcode.peers._tsne import _gradient, _joint, t_sne
+from proxcode.peers.imh import _gradient, _joint, t_sne
 
 ANCHOR_PEERS = {name: peer for name, peer in PEERS.items() if issubclass(peer, AnchorGraphPeer)}
 SIZES = {"n_anchors": 25, "n_nearest": 3}
@@ -314,10 +314,14 @@ def test_the_number_of_bits_named_in_the_refusal_is_accepted(swiss):
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"n_anchors": 1}, ValueError, "n_anchors=1: .*at least 2"),
-        ({"n_anchors": 2.5}, TypeError, r"n_anchors=2\.5: (give a whole number|expected an integer)"),
-        ({"n_nearest": 0}, ValueError, "n_nearest=0: .* 1 to 300, the number of anchors"),
-        ({"n_anchors": 4, "n_nearest": 5}, ValueError, "n_nearest=5: .* 1 to 4, the number of anchors"),
+        ({"n_anchors": 1}, ValueError, "n_anchors=1: expected an integer of at least 2"),
+        ({"n_anchors": 2.5}, TypeError, r"n_anchors=2\.5: expected an integer"),
+        ({"n_nearest": 0}, ValueError, "n_nearest=0: expected an integer from 1 to 300, the number of anchors"),
+        (
+            {"n_anchors": 4, "n_nearest": 5},
+            ValueError,
+            "n_nearest=5: expected an integer from 1 to 4, the number of anchors",
+        ),
     ],
 )
 def test_invalid_numbers_of_anchors_are_refused(name, parameters, error, message, swiss):
@@ -328,10 +332,10 @@ def test_invalid_numbers_of_anchors_are_refused(name, parameters, error, message
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (LGHSR(4, n_rotations=-1), "n_rotations=-1: .*at least 0"),
+        (LGHSR(4, n_rotations=-1), "n_rotations=-1: expected an integer of at least 0"),
         (DGH(4, rho=-0.5), r"rho=-0\.5: expected a number of at least 0"),
         (DGH(4, rho=float("nan")), "rho=nan: expected a number of at least 0"),
-        (IMHLaplacian(4, n_neighbors=1), "n_neighbors=1: .*at least 2"),
+        (IMHLaplacian(4, n_neighbors=1), "n_neighbors=1: expected an integer of at least 2"),
         (IMHTSNE(4, perplexity=1), "perplexity=1: expected a number above 1"),
     ],
 )

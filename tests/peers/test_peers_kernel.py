@@ -69,7 +69,7 @@ def test_sign_of_centred_features_is_that_of_features_minus_their_mean(clouds):
 
 
 def test_sign_refuses_more_bits_than_features(clouds):
-    with pytest.raises(ValueError, match=r"n_bits=7: Sign .*n_features=6; pass at most 6 bits, or None for all"):
+    with pytest.raises(ValueError, match=r"n_bits=7: .* from 1 to 6, the number of features; None uses all features"):
         Sign(7).fit(clouds[0])
 
 
@@ -329,17 +329,17 @@ def test_estimator_checks_of_sign_without_a_number_of_bits(estimator, check):
 @pytest.mark.parametrize(
     ("model", "error", "message"),
     [
-        (SGH(4, n_anchors=0), ValueError, "n_anchors=0: .*at least 1"),
-        (SGH(4, n_anchors=2.5), TypeError, r"n_anchors=2\.5: (give a whole number|expected an integer)"),
-        (SDH(4, n_anchors=-1), ValueError, "n_anchors=-1: .*at least 1"),
-        (SDH(4, n_anchors=2.5), TypeError, r"n_anchors=2\.5: (give a whole number|expected an integer)"),
-        (SDH(4, n_rounds=0), ValueError, "n_rounds=0: .*at least 1"),
-        (SDH(4, n_rounds=2.5), TypeError, r"n_rounds=2\.5: (give a whole number|expected an integer)"),
-        (KSH(4, n_anchors=2.5), TypeError, r"n_anchors=2\.5: (give a whole number|expected an integer)"),
-        (KSH(4, n_labelled=1), ValueError, "n_labelled=1: .*at least 2"),
-        (KSH(4, n_labelled=2.5), TypeError, r"n_labelled=2\.5: (give a whole number|expected an integer)"),
-        (TSH(4, n_labelled=1), ValueError, "n_labelled=1: .*at least 2"),
-        (TSH(4, n_labelled=2.5), TypeError, r"n_labelled=2\.5: (give a whole number|expected an integer)"),
+        (SGH(4, n_anchors=0), ValueError, "n_anchors=0: expected an integer of at least 1"),
+        (SGH(4, n_anchors=2.5), TypeError, r"n_anchors=2\.5: expected an integer"),
+        (SDH(4, n_anchors=-1), ValueError, "n_anchors=-1: expected an integer of at least 1"),
+        (SDH(4, n_anchors=2.5), TypeError, r"n_anchors=2\.5: expected an integer"),
+        (SDH(4, n_rounds=0), ValueError, "n_rounds=0: expected an integer of at least 1"),
+        (SDH(4, n_rounds=2.5), TypeError, r"n_rounds=2\.5: expected an integer"),
+        (KSH(4, n_anchors=2.5), TypeError, r"n_anchors=2\.5: expected an integer"),
+        (KSH(4, n_labelled=1), ValueError, "n_labelled=1: expected an integer of at least 2"),
+        (KSH(4, n_labelled=2.5), TypeError, r"n_labelled=2\.5: expected an integer"),
+        (TSH(4, n_labelled=1), ValueError, "n_labelled=1: expected an integer of at least 2"),
+        (TSH(4, n_labelled=2.5), TypeError, r"n_labelled=2\.5: expected an integer"),
     ],
 )
 def test_parameters_of_kernel_peers_out_of_range_are_refused(model, error, message, clouds):

@@ -118,13 +118,13 @@ def test_bits_are_the_first_of_the_code(name, n_bits, digits):
 
 def test_bad_input_is_refused_in_one_sentence(digits, monkeypatch):
     X = digits[0]
-    with pytest.raises(ValueError, match=r"n_bits=65: FaissITQ .*n_features=64; pass at most 64 bits"):
+    with pytest.raises(ValueError, match=r"n_bits=65: expected an integer from 1 to 64, .*n_features=64"):
         FaissITQ(65).fit(X)
     with pytest.raises(ValueError, match=r"n_bits=520: FaissPQ forms 65 groups of 8 bits.* at most 512 bits"):
         FaissPQ(520).fit(X)
     with pytest.raises(ValueError, match=r"learns 256 centroids, and X has n_samples=200; pass at least 256 samples"):
         FaissPQ(16).fit(X[:200])
-    with pytest.raises(ValueError, match="n_bits=0"):
+    with pytest.raises(ValueError, match="n_bits=0: expected an integer of at least 1"):
         FaissRaBitQ(0).fit(X)
     with pytest.raises(ValueError, match="single precision"):
         FaissRaBitQ(8).fit(1e300 * X)

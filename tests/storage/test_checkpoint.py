@@ -1,19 +1,10 @@
-"""Checkpoints: a fit that was cut off ends as if it had not been."""
-
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
+"""Checkpoints: an interrupted fit, resumed, ends with the same model file as an uninterrupted one."""
 
 import numpy as np
 import pytest
-from proxcode.learning import Learning
-from sklearn.linear_model import LogisticRegression
 
+from helpers.model_files import file_of
 from proxcode import (
-    CalibratedThreshold,
     GivenPairs,
     KernelHash,
     LinearHash,
@@ -23,51 +14,70 @@ from proxcode import (
     WithinRadius,
 )
 from proxcode.bits import BitLoop
-from proxcode.storage.container import read_file, write_file
-from proxcode.storage.state import fingerprint
+from proxcode.hashing.base import PerBitHash
+from proxcode.hashing.ridge import RidgeHash
+from proxcode.proximity import Proximity
+from proxcode.saving import CheckpointTimer
+from proxcode.storage.container import kind_of, read_file
 
 N_BITS = 9
 
 
 @pytest.fixture(scope="module")
-def points(digits):
+def samples(digits):
     X, y = digits
     return X[:160], y[:160]
 
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    return tmp_path / "fit.checkpoint"
+    return tmp_path / "fit.proxcode"
+
+
+@pytest.fixture
+def every_bit(monkeypatch):
+    """Checkpoints are written after each bit."""
+    monkeypatch.setattr("proxcode.saving.CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr("proxcode.saving.CHECKPOINT_MULTIPLE", 0)
 
 
 def new_model(**parameters):
     return ProximityPreservingCode(**{"n_bits": N_BITS, "random_state": 0, **parameters})
 
 
-def file_of(model, folder):
-    path = folder / "model.proxcode"
-    model.save(path)
-    return path.read_bytes()
-
-
-def cut_off(monkeypatch, model, X, y, checkpoint, bits):
-    """Fit until so many bits are there, then interrupt; the next bit is under way."""
-    count = BitLoop._count
+def interrupted(monkeypatch, model, X, y, checkpoint, n_bits):
+    """Fit, and interrupt while the bit after the first `n_bits` is learned."""
+    find_threshold = BitLoop._find_threshold
 
     def interrupting(loop):
-        count(loop)
-        if loop.code.n_bits == bits + 1:
+        find_threshold(loop)
+        if loop.code.n_bits == n_bits + 1:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(BitLoop, "_count", interrupting)
+        patch.setattr(BitLoop, "_find_threshold", interrupting)
         with pytest.raises(KeyboardInterrupt):
             model.fit(X, y, checkpoint=checkpoint)
     return model
 
 
 def n_bits_in(checkpoint):
-    return len(read_file(checkpoint, "checkpoint").content["history"])
+    return len(read_file(checkpoint, "model").content["history"])
+
+
+def count_writes(monkeypatch):
+    """Return a list to which the content of each checkpoint is appended once it is written."""
+    written, save = [], ProximityPreservingCode.save
+
+    def saving(model, path):
+        save(model, path)
+        written.append(path.read_bytes())
+
+    monkeypatch.setattr(ProximityPreservingCode, "save", saving)
+    return written
+
+
+# The same model
 
 
 @pytest.mark.parametrize(
@@ -75,250 +85,290 @@ def n_bits_in(checkpoint):
 )
 @pytest.mark.parametrize("error_correction", [True, False])
 @pytest.mark.parametrize("by_labels", [True, False])
-def test_a_fit_that_was_cut_off_ends_with_the_same_file(
-    hash_function, error_correction, by_labels, points, checkpoint, monkeypatch
+def test_an_interrupted_fit_ends_with_the_same_file(
+    hash_function, error_correction, by_labels, samples, checkpoint, monkeypatch
 ):
-    X, y = points[0], points[1] if by_labels else None
+    X, y = samples[0], samples[1] if by_labels else None
     parameters = {"hash_function": hash_function, "error_correction": error_correction}
-    whole = file_of(new_model(**parameters).fit(X, y), checkpoint.parent)
-    for bits in (2, 6):
-        model = cut_off(monkeypatch, new_model(**parameters), X, y, checkpoint, bits)
-        assert model.n_bits_ == n_bits_in(checkpoint) == bits
+    uninterrupted = file_of(new_model(**parameters).fit(X, y), checkpoint.parent)
+    for n_bits in (2, 6):
+        model = interrupted(monkeypatch, new_model(**parameters), X, y, checkpoint, n_bits)
+        assert model.n_bits_ == n_bits_in(checkpoint) == n_bits
     resumed = new_model(**parameters).fit(X, y, checkpoint=checkpoint)
-    assert file_of(resumed, checkpoint.parent) == whole
-    assert [path.name for path in checkpoint.parent.glob(".*")] == []
+    assert file_of(resumed, checkpoint.parent) == uninterrupted == checkpoint.read_bytes()
+    assert [path.name for path in checkpoint.parent.iterdir()] == [checkpoint.name]
 
 
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"cut_points": 100},
-        {"cut_points": 100, "hash_function": SVMHash()},
-        {"cut_points": 100, "proximity": WithinRadius()},
+        {"max_samples": 100},
+        {"max_samples": 100, "hash_function": SVMHash()},
+        {"max_samples": 100, "proximity": WithinRadius()},
+        {"max_samples": 100, "error_correction": False},
+        {"max_samples": 100, "error_correction": False, "proximity": WithinRadius()},
+        {"hash_function": KernelHash(refine_steps=0)},
+        {"hash_function": KernelHash(n_landmarks=40, refine_steps=2), "proximity": WithinRadius(mean_neighbors=9)},
         {"proximity": SameLabel(unlabelled=3)},
+        {"proximity": SameLabel(unlabelled=3), "error_correction": False},
         {"proximity": GivenPairs(np.array([[i, j, 1 - 2 * ((i + j) % 2)] for i in range(40) for j in range(i)]))},
     ],
-    ids=",".join,
+    ids=lambda parameters: repr(parameters)[:60],
 )
-def test_drawn_points_and_points_that_take_no_part_go_on_alike(parameters, points, checkpoint, monkeypatch):
-    whole = file_of(new_model(**parameters).fit(*points), checkpoint.parent)
-    cut_off(monkeypatch, new_model(**parameters), *points, checkpoint, 4)
-    assert file_of(new_model(**parameters).fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
+def test_subsets_and_samples_that_take_no_part_are_resumed_alike(parameters, samples, checkpoint, monkeypatch):
+    uninterrupted = file_of(new_model(**parameters).fit(*samples), checkpoint.parent)
+    interrupted(monkeypatch, new_model(**parameters), *samples, checkpoint, 4)
+    assert file_of(new_model(**parameters).fit(*samples, checkpoint=checkpoint), checkpoint.parent) == uninterrupted
 
 
-def test_a_pool_of_points_goes_on_alike(points, checkpoint, monkeypatch):
-    monkeypatch.setattr("proxcode.learning.POOL_POINTS", 120)
-    whole = file_of(new_model(cut_points=100).fit(*points), checkpoint.parent)
-    cut_off(monkeypatch, new_model(cut_points=100), *points, checkpoint, 4)
-    assert file_of(new_model(cut_points=100).fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
-
-
-def test_a_checkpoint_changes_nothing_about_a_fit(points, checkpoint):
-    whole = file_of(new_model().fit(*points), checkpoint.parent)
-    assert file_of(new_model().fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
-    assert n_bits_in(checkpoint) == N_BITS
-
-
-@pytest.mark.parametrize("by_labels", [True, False])
 @pytest.mark.parametrize("error_correction", [True, False])
 @pytest.mark.parametrize("hash_function", [KernelHash(n_landmarks=40), SVMHash()], ids=repr)
-def test_a_complete_checkpoint_is_taken_as_it_is_and_stays(
-    by_labels, error_correction, hash_function, points, checkpoint, monkeypatch
-):
-    X, y = points[0], points[1] if by_labels else None
-    parameters = {"hash_function": hash_function, "error_correction": error_correction}
-    whole = file_of(new_model(**parameters).fit(X, y, checkpoint=checkpoint), checkpoint.parent)
-    left = checkpoint.read_bytes()
-    with monkeypatch.context() as patch:
-        patch.setattr(Learning, "run", lambda *arguments: pytest.fail("something was learned"))
-        again = new_model(**parameters).fit(X, y, checkpoint=checkpoint)
-    assert file_of(again, checkpoint.parent) == whole
-    assert checkpoint.read_bytes() == left
-    longer = new_model(n_bits=11, **parameters).fit(X, y)
-    assert file_of(again.extend(11), checkpoint.parent) == file_of(longer, checkpoint.parent)
+def test_a_pool_of_samples_is_resumed_alike(hash_function, error_correction, samples, checkpoint, monkeypatch):
+    monkeypatch.setattr("proxcode.pairs.labels.POOL_SAMPLES", 120)
+    parameters = {"max_samples": 100, "hash_function": hash_function, "error_correction": error_correction}
+    uninterrupted = file_of(new_model(**parameters).fit(*samples), checkpoint.parent)
+    interrupted(monkeypatch, new_model(**parameters), *samples, checkpoint, 4)
+    assert file_of(new_model(**parameters).fit(*samples, checkpoint=checkpoint), checkpoint.parent) == uninterrupted
 
 
-def test_a_fit_killed_before_its_last_word_is_completed(points, checkpoint, monkeypatch):
-    whole = file_of(new_model().fit(*points, checkpoint=checkpoint), checkpoint.parent)
-    last_word = checkpoint.read_bytes()
-    checkpoint.unlink()
-    with monkeypatch.context() as patch:
-        patch.setattr(KernelHash, "state", lambda bank: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            new_model().fit(*points, checkpoint=checkpoint)
+def test_dictionaries_are_compared_whatever_the_order_of_their_keys(samples, checkpoint, monkeypatch):
+    metric_params = {"w": np.arange(1.0, 65.0), "p": 3}
+    proximity = WithinRadius(metric="minkowski", metric_params=metric_params)
+    interrupted(monkeypatch, new_model(proximity=proximity), *samples, checkpoint, 4)
+    resumed = new_model(proximity=proximity).fit(*samples, checkpoint=checkpoint)
+    assert resumed.n_bits_ == N_BITS
+    other = WithinRadius(metric="minkowski", metric_params={**metric_params, "w": np.ones(64)})
+    with pytest.raises(ValueError, match="a different proximity: pass the same"):
+        new_model(proximity=other).fit(*samples, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ({"proximity": WithinRadius(radius=30)}, {"proximity": WithinRadius(radius=np.float64(30.0))}),
+        ({"proximity": SameLabel(unlabelled=np.nan)}, {"proximity": SameLabel(unlabelled=float("nan"))}),
+        ({"hash_function": KernelHash(ridge=1)}, {"hash_function": KernelHash(ridge=1.0)}),
+        ({"max_samples": 100}, {"max_samples": np.int64(100)}),
+    ],
+    ids=repr,
+)
+def test_parameters_of_equal_value_are_the_same(before, after, samples, checkpoint):
+    new_model(n_bits=2, **before).fit(*samples, checkpoint=checkpoint)
+    assert new_model(n_bits=3, **after).fit(*samples, checkpoint=checkpoint).n_bits_ == 3
+
+
+@pytest.mark.usefixtures("every_bit")
+@pytest.mark.parametrize("by_labels", [True, False])
+def test_a_checkpoint_does_not_change_a_fit(by_labels, samples, checkpoint):
+    X, y = samples[0], samples[1] if by_labels else None
+    plain = file_of(new_model().fit(X, y), checkpoint.parent)
+    assert file_of(new_model().fit(X, y, checkpoint=checkpoint), checkpoint.parent) == plain
+    assert checkpoint.read_bytes() == plain
+    assert kind_of(checkpoint) == "model"
     assert n_bits_in(checkpoint) == N_BITS
-    assert checkpoint.read_bytes() != last_word
-    assert file_of(new_model().fit(*points, checkpoint=checkpoint), checkpoint.parent) == whole
-    assert checkpoint.read_bytes() == last_word
+
+
+@pytest.mark.usefixtures("every_bit")
+def test_every_checkpoint_is_the_model_of_a_shorter_fit(samples, checkpoint, monkeypatch):
+    written = count_writes(monkeypatch)
+    new_model().fit(*samples, checkpoint=checkpoint)
+    for n_bits, data in enumerate(written[:-1], start=1):
+        checkpoint.write_bytes(data)
+        shorter = new_model(n_bits=n_bits).fit(*samples).set_params(n_bits=N_BITS)
+        assert file_of(ProximityPreservingCode.load(checkpoint), checkpoint.parent) == data
+        assert file_of(shorter, checkpoint.parent) == data
+
+
+@pytest.mark.usefixtures("every_bit")
+def test_the_checkpoint_of_the_last_bit_is_complete(samples, checkpoint, monkeypatch):
+    written = count_writes(monkeypatch)
+    new_model().fit(*samples, checkpoint=checkpoint)
+    assert len(written) == N_BITS + 1
+    assert written[-2] == written[-1]
 
 
 @pytest.mark.parametrize("by_labels", [True, False])
 @pytest.mark.parametrize("error_correction", [True, False])
-def test_a_shorter_fit_takes_the_first_bits_and_a_longer_one_goes_on(by_labels, error_correction, points, checkpoint):
-    X, y = points[0], points[1] if by_labels else None
+@pytest.mark.parametrize("hash_function", [KernelHash(n_landmarks=40), LinearHash(), SVMHash()], ids=repr)
+def test_a_complete_checkpoint_is_taken_over_without_learning(
+    by_labels, error_correction, hash_function, samples, checkpoint, monkeypatch
+):
+    X, y = samples[0], samples[1] if by_labels else None
+    parameters = {"hash_function": hash_function, "error_correction": error_correction}
+    complete = file_of(new_model(**parameters).fit(X, y, checkpoint=checkpoint), checkpoint.parent)
+    left = checkpoint.read_bytes()
+    with monkeypatch.context() as patch:
+        for owner, method in ((RidgeHash, "begin"), (PerBitHash, "begin"), (WithinRadius, "find_pairs")):
+            patch.setattr(owner, method, lambda *a, **k: pytest.fail("something was learned"))
+        for owner, method in ((Proximity, "fit"), (WithinRadius, "fit"), (ProximityPreservingCode, "save")):
+            patch.setattr(owner, method, lambda *a, **k: pytest.fail("something was learned"))
+        again = new_model(**parameters).fit(X, y, checkpoint=checkpoint)
+    assert file_of(again, checkpoint.parent) == complete
+    assert checkpoint.read_bytes() == left
+    longer = new_model(n_bits=11, **parameters).fit(X, y)
+    extended = again.extend(11, X, y).set_params(n_bits=11)
+    assert file_of(extended, checkpoint.parent) == file_of(longer, checkpoint.parent)
+
+
+@pytest.mark.parametrize("by_labels", [True, False])
+@pytest.mark.parametrize("error_correction", [True, False])
+def test_a_longer_fit_continues_and_a_shorter_one_is_refused(by_labels, error_correction, samples, checkpoint):
+    X, y = samples[0], samples[1] if by_labels else None
     parameters = {"error_correction": error_correction}
     new_model(**parameters).fit(X, y, checkpoint=checkpoint)
-    for n_bits in (4, 12):
-        whole = file_of(new_model(n_bits=n_bits, **parameters).fit(X, y), checkpoint.parent)
-        resumed = new_model(n_bits=n_bits, **parameters).fit(X, y, checkpoint=checkpoint)
-        assert file_of(resumed, checkpoint.parent) == whole
-        assert n_bits_in(checkpoint) == max(n_bits, N_BITS)
+    before = checkpoint.read_bytes()
+    shorter = new_model(n_bits=4, **parameters)
+    with pytest.raises(ValueError, match=rf"n_bits=4: checkpoint .*{checkpoint.name} holds 9 bits; pass at least"):
+        shorter.fit(X, y, checkpoint=checkpoint)
+    assert checkpoint.read_bytes() == before
+    assert not hasattr(shorter, "n_bits_")
+    uninterrupted = file_of(new_model(n_bits=12, **parameters).fit(X, y), checkpoint.parent)
+    resumed = new_model(n_bits=12, **parameters).fit(X, y, checkpoint=checkpoint)
+    assert file_of(resumed, checkpoint.parent) == uninterrupted == checkpoint.read_bytes()
 
 
-def test_a_loss_target_stops_where_a_whole_fit_stops(points, checkpoint):
-    new_model().fit(*points, checkpoint=checkpoint)
-    target = read_file(checkpoint, "checkpoint").content["history"][3][1]
-    whole = new_model(loss_target=target).fit(*points)
-    resumed = new_model(loss_target=target).fit(*points, checkpoint=checkpoint)
-    assert resumed.n_bits_ == whole.n_bits_ < N_BITS
-    assert file_of(resumed, checkpoint.parent) == file_of(whole, checkpoint.parent)
+def test_a_loss_target_stops_a_resumed_fit_where_it_stops_an_uninterrupted_one(samples, checkpoint, monkeypatch):
+    target = new_model().fit(*samples).history_[3].loss
+    uninterrupted = new_model(loss_target=target).fit(*samples)
+    assert 2 < uninterrupted.n_bits_ < N_BITS
+    interrupted(monkeypatch, new_model(loss_target=target), *samples, checkpoint, 2)
+    for _ in range(2):
+        resumed = new_model(loss_target=target).fit(*samples, checkpoint=checkpoint)
+        assert resumed.n_bits_ == uninterrupted.n_bits_
+        assert file_of(resumed, checkpoint.parent) == file_of(uninterrupted, checkpoint.parent)
 
 
-def test_a_resumed_model_extends(points, checkpoint, monkeypatch):
-    cut_off(monkeypatch, new_model(), *points, checkpoint, 4)
-    resumed = new_model().fit(*points, checkpoint=checkpoint).extend(12)
-    assert file_of(resumed, checkpoint.parent) == file_of(new_model(n_bits=12).fit(*points), checkpoint.parent)
+def test_a_resumed_model_extends(samples, checkpoint, monkeypatch):
+    interrupted(monkeypatch, new_model(), *samples, checkpoint, 4)
+    resumed = new_model().fit(*samples, checkpoint=checkpoint).extend(12, *samples).set_params(n_bits=12)
+    assert file_of(resumed, checkpoint.parent) == file_of(new_model(n_bits=12).fit(*samples), checkpoint.parent)
 
 
-def test_without_a_seed_that_of_the_checkpoint_is_taken(points, checkpoint, monkeypatch):
-    cut_off(monkeypatch, new_model(random_state=None), *points, checkpoint, 4)
-    seed = read_file(checkpoint, "checkpoint").content["seed"]
-    assert new_model(random_state=None).fit(*points, checkpoint=checkpoint)._seed == seed
+def test_an_interrupted_model_extends_as_its_checkpoint_does(samples, checkpoint, monkeypatch):
+    model = interrupted(monkeypatch, new_model(), *samples, checkpoint, 4)
+    loaded = ProximityPreservingCode.load(checkpoint)
+    uninterrupted = file_of(new_model().fit(*samples), checkpoint.parent)
+    for partial in (model, loaded):
+        assert file_of(partial.extend(N_BITS, *samples), checkpoint.parent) == uninterrupted
 
 
-def test_an_interrupt_while_the_checkpoint_is_written_leaves_the_one_before(points, checkpoint, monkeypatch):
-    def interrupt(*arguments):
-        raise KeyboardInterrupt
-
-    new_model(n_bits=3).fit(*points, checkpoint=checkpoint)
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("proxcode.storage.container.os.fsync", interrupt)
-        new_model().fit(*points, checkpoint=checkpoint)
-    assert n_bits_in(checkpoint) == 3
-    assert [path.name for path in checkpoint.parent.iterdir()] == [checkpoint.name]
+def test_without_a_seed_that_of_the_checkpoint_is_taken(samples, checkpoint, monkeypatch):
+    model = interrupted(monkeypatch, new_model(random_state=None), *samples, checkpoint, 4)
+    seed = read_file(checkpoint, "model").content["seed"]
+    resumed = new_model(random_state=None).fit(*samples, checkpoint=checkpoint)
+    assert resumed._seed == seed == model._seed
+    np.testing.assert_array_equal(resumed.codes_, model.extend(N_BITS, *samples).codes_)
 
 
-def test_labels_written_otherwise_are_the_same_data(points, checkpoint, monkeypatch):
-    X, y = points
-    cut_off(monkeypatch, new_model(), X, y, checkpoint, 4)
+def test_a_saved_model_is_a_checkpoint(samples, checkpoint):
+    new_model(n_bits=4).fit(*samples).save(checkpoint)
+    resumed = new_model().fit(*samples, checkpoint=checkpoint)
+    assert file_of(resumed, checkpoint.parent) == file_of(new_model().fit(*samples), checkpoint.parent)
+
+
+def test_labels_of_another_form_are_the_same_data(samples, checkpoint, monkeypatch):
+    X, y = samples
+    interrupted(monkeypatch, new_model(), X, y, checkpoint, 4)
     resumed = new_model().fit(np.asfortranarray(X), [f"digit {label}" for label in y], checkpoint=checkpoint)
     np.testing.assert_array_equal(resumed.codes_, new_model().fit(X, y).codes_)
 
 
-def test_fingerprints_tell_apart_types_shapes_and_values():
-    arrays = [np.array(2.0), np.array(3.0), np.array([2.0]), np.array([[2.0]]), np.zeros(0), np.zeros((0, 2))]
-    arrays += [np.array([2.0], np.float32), np.array([2]), np.arange(6).reshape(2, 3), np.arange(6).reshape(3, 2)]
-    found = [fingerprint(array) for array in [*arrays, None]]
-    assert len(set(found)) == len(found)
-    assert fingerprint(np.arange(12)[::2]) == fingerprint(np.arange(0, 12, 2))
+# When it is written
 
 
-def test_rows_of_several_blocks_count(monkeypatch):
-    whole = fingerprint(np.arange(10.0))
-    monkeypatch.setattr("proxcode.storage.state.BLOCK", 3)
-    assert fingerprint(np.arange(10.0)) == whole
-    for row in range(10):
-        assert fingerprint(np.where(np.arange(10) == row, -1, np.arange(10.0))) != whole
+class Clock:
+    """A clock that moves when told to."""
+
+    def __init__(self):
+        self.now = 1000.0
+
+    def __call__(self):
+        return self.now
 
 
-# Refusals
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr("proxcode.saving.monotonic", clock)
+    return clock
 
 
-@pytest.mark.parametrize(
-    ("parameters", "named"),
-    [
-        ({"hash_function": KernelHash(ridge=0.1)}, "hash_function"),
-        ({"threshold": CalibratedThreshold(2.0)}, "threshold"),
-        ({"coupling": 3}, "coupling"),
-        ({"error_correction": False, "cut_points": None}, "error_correction"),
-        ({"proximity": SameLabel()}, "proximity"),
-        ({"random_state": 1}, "random_state"),
-        ({"coupling": 3, "cut_points": 99, "random_state": 1}, "coupling, cut_points, random_state"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_other_parameters_are_refused_by_name(parameters, named, points, checkpoint):
-    new_model(n_bits=2).fit(*points, checkpoint=checkpoint)
-    with pytest.raises(
-        ValueError, match=rf"{checkpoint.name} is that of another fit, with other {named}: give the same"
-    ):
-        new_model(**parameters).fit(*points, checkpoint=checkpoint)
+def test_a_checkpoint_is_due_every_30_seconds(clock):
+    timer = CheckpointTimer()
+    assert not timer.is_due()
+    clock.now += 29.9
+    assert not timer.is_due()
+    clock.now += 0.1
+    assert timer.is_due()
+    with timer:
+        clock.now += 1.0
+    clock.now += 29.9
+    assert not timer.is_due()
+    clock.now += 0.2
+    assert timer.is_due()
 
 
-def test_other_data_are_refused_by_name(points, checkpoint):
-    X, y = points
-    new_model(n_bits=2).fit(X, y, checkpoint=checkpoint)
+def test_slow_writes_take_at_most_a_twentieth_of_the_time(clock):
+    timer = CheckpointTimer()
+    clock.now += 30
+    with timer:
+        clock.now += 4.0
+    clock.now += 79.9
+    assert not timer.is_due()
+    clock.now += 0.2
+    assert timer.is_due()
+
+
+def test_a_short_fit_writes_its_checkpoint_once(samples, checkpoint, monkeypatch):
+    written = count_writes(monkeypatch)
+    new_model().fit(*samples, checkpoint=checkpoint)
+    assert len(written) == 1
+
+
+def test_bits_are_written_while_time_passes(samples, checkpoint, monkeypatch, clock):
+    step = BitLoop.step
+
+    def ticking(loop):
+        clock.now += 8
+        return step(loop)
+
+    monkeypatch.setattr(BitLoop, "step", ticking)
+    n_bits_written, save = [], ProximityPreservingCode.save
+    monkeypatch.setattr(
+        ProximityPreservingCode, "save", lambda model, path: (save(model, path), n_bits_written.append(model.n_bits_))
+    )
+    new_model().fit(*samples, checkpoint=checkpoint)
+    assert n_bits_written == [4, 8, 9]
+
+
+@pytest.mark.usefixtures("every_bit")
+def test_an_interrupt_while_a_checkpoint_is_written_leaves_the_one_before(samples, checkpoint, monkeypatch):
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    new_model(n_bits=3).fit(*samples, checkpoint=checkpoint)
     before = checkpoint.read_bytes()
-    for X_given, y_given, named in ((X + 1, y, "X"), (X, y[::-1], "y"), (X, None, "y"), (X[:100], y[:100], "X, y")):
-        with pytest.raises(ValueError, match=rf"with other {named}: give the same, or delete it"):
-            new_model().fit(X_given, y_given, checkpoint=checkpoint)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("proxcode.storage.atomic.os.fsync", interrupt)
+        new_model().fit(*samples, checkpoint=checkpoint)
     assert checkpoint.read_bytes() == before
+    assert [path.name for path in checkpoint.parent.iterdir()] == [checkpoint.name]
 
 
-def test_other_pairs_are_refused(points, checkpoint):
-    pairs = np.array([[0, 1, 1], [1, 2, -1], [2, 3, 1]])
-    new_model(n_bits=2, proximity=GivenPairs(pairs)).fit(points[0], checkpoint=checkpoint)
-    with pytest.raises(ValueError, match="with other proximity: give the same"):
-        new_model(n_bits=3, proximity=GivenPairs(pairs[::-1])).fit(points[0], checkpoint=checkpoint)
+@pytest.mark.usefixtures("every_bit")
+def test_a_model_that_cannot_be_written_is_kept_in_memory(samples, checkpoint, monkeypatch):
+    def fail(*arguments):
+        raise OSError("no space left on device")
+
+    model = new_model()
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="no space left"):
+        patch.setattr("proxcode.storage.atomic.os.fsync", fail)
+        model.fit(*samples, checkpoint=checkpoint)
+    assert list(checkpoint.parent.iterdir()) == []
+    np.testing.assert_array_equal(model.encode(samples[0]), new_model(n_bits=model.n_bits_).fit(*samples).codes_)
 
 
-def test_what_is_no_checkpoint_is_refused(points, checkpoint):
-    model = new_model(n_bits=2).fit(*points)
-    model.save(checkpoint)
-    with pytest.raises(ValueError, match=rf"{checkpoint.name} holds a proxcode model, not a checkpoint"):
-        new_model().fit(*points, checkpoint=checkpoint)
-    with pytest.raises(FileNotFoundError, match=r"no folder .*missing for the checkpoint: make it first"):
-        new_model().fit(*points, checkpoint=checkpoint.parent / "missing" / "fit")
-    with pytest.raises(TypeError, match=r"KernelHash, LinearHash and SVMHash, not of LogisticRegression\(\)"):
-        new_model(hash_function=LogisticRegression()).fit(*points, checkpoint=checkpoint)
-
-
-def test_a_damaged_checkpoint_is_refused(points, checkpoint):
-    new_model(n_bits=2).fit(*points, checkpoint=checkpoint)
-    data = bytearray(checkpoint.read_bytes())
-    data[-1] ^= 1
-    checkpoint.write_bytes(data)
-    with pytest.raises(ValueError, match=rf"{checkpoint.name} was changed after it was written"):
-        new_model().fit(*points, checkpoint=checkpoint)
-
-
-@pytest.mark.parametrize("missing", ["bits", "data", "parameters", "seed"])
-def test_a_checkpoint_that_lacks_something_is_refused(missing, points, checkpoint):
-    new_model(n_bits=2).fit(*points, checkpoint=checkpoint)
-    content, tensors = read_file(checkpoint, "checkpoint")
-    del content[missing]
-    write_file(checkpoint, "checkpoint", content, tensors)
-    with pytest.raises(ValueError, match=rf"not hold all that a checkpoint holds \(KeyError\('{missing}'\)\): delete"):
-        new_model().fit(*points, checkpoint=checkpoint)
-
-
-# A process that dies
-
-FIT = """
-import sys
-from sklearn.datasets import load_digits
-from proxcode import ProximityPreservingCode
-
-X, y = load_digits(return_X_y=True)
-ProximityPreservingCode(n_bits=300, random_state=0).fit(X[:160], checkpoint=sys.argv[1])
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
-def test_a_killed_process_is_gone_on_from(points, checkpoint):
-    process = subprocess.Popen([sys.executable, "-c", FIT, str(checkpoint)])
-    deadline = time.monotonic() + 60
-    while not _has_bits(checkpoint, 5) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    reached = n_bits_in(checkpoint)
-    assert 5 <= reached < 300
-    n_bits = reached + 3
-    resumed = new_model(n_bits=n_bits).fit(points[0], checkpoint=checkpoint)
-    assert file_of(resumed, checkpoint.parent) == file_of(new_model(n_bits=n_bits).fit(points[0]), checkpoint.parent)
-    assert sorted(path.name for path in checkpoint.parent.iterdir()) == [checkpoint.name, "model.proxcode"]
-
-
-def _has_bits(checkpoint: Path, n_bits):
-    return checkpoint.exists() and n_bits_in(checkpoint) >= n_bits
+def test_an_interrupt_before_the_first_bit_writes_nothing(samples, checkpoint, monkeypatch):
+    model = interrupted(monkeypatch, new_model(), *samples, checkpoint, 0)
+    assert not hasattr(model, "n_bits_")
+    assert list(checkpoint.parent.iterdir()) == []

@@ -13,6 +13,8 @@ A hash function carries each bit of a code to samples not seen in fit:
 `train` and `margins`.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -103,7 +105,9 @@ class NoHash(HashTraining):
     """No hash function: each bit is the cut itself, for codes of the training samples alone."""
 
     def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
-        """Return the cut."""
+        """Return the cut. Raises ValueError where it covers a subset: other samples would have no bit."""
+        if not isinstance(samples, slice):
+            raise ValueError(f"a cut of {len(target)} samples is not a bit of all samples: raise max_samples.")
         return HashedBit(parameters=None, margins=target.astype(np.float64))
 
     def margins(self, parameters: Any) -> Vector:
@@ -147,7 +151,10 @@ class HashFunction(ABC, BaseEstimator):
         """Return the margins of the first `n_bits` bits, shape (n_samples, n_bits)."""
 
     def n_refine_steps(self, labels: Labels | None) -> int:
-        """Return the number of optimisation steps that refine each bit, given the labels of `begin`."""
+        """Return the number of optimisation steps that refine each bit, given the labels of `begin`.
+
+        It equals `refine_steps` of the training that `begin` returns, and is asked for before.
+        """
         return 0
 
     def state(self) -> State:
@@ -196,7 +203,7 @@ class PerBitHash(HashFunction):
 
     def begin(
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
-    ) -> "PerBitTraining":
+    ) -> PerBitTraining:
         """Draw the order in which samples are chosen to train on."""
         if self.max_samples is not None:
             check_integer("max_samples", self.max_samples, 2)

@@ -1,5 +1,7 @@
 """Any classifier of scikit-learn as a hash function."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -1,5 +1,7 @@
 """Kernel hash functions: bits with curved decision boundaries."""
 
+from __future__ import annotations
+
 import numpy as np
 from scipy.linalg import cholesky
 from scipy.spatial.distance import pdist

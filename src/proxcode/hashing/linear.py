@@ -1,5 +1,7 @@
 """Linear hash functions: bits separated by hyperplanes."""
 
+from __future__ import annotations
+
 import numpy as np
 
 from proxcode.hashing.base import Matrix

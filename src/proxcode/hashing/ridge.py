@@ -7,6 +7,8 @@ A bit fitted to a target b minimises
 over the features phi (see `features.py`); `training.py` fits and refines bits.
 """
 
+from __future__ import annotations
+
 from abc import abstractmethod
 
 import numpy as np

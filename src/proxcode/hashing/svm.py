@@ -4,6 +4,8 @@ scikit-learn trains the SVM of a bit; its expansion sum_j dual_j k(x, z_j) + int
 kept. A training sample that supports several bits is stored once, and its kernel values are computed once for all bits.
 """
 
+from __future__ import annotations
+
 import warnings
 from typing import Any, NamedTuple
 

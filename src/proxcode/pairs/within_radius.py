@@ -11,7 +11,6 @@ measured again from differences.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -34,33 +33,12 @@ MAX_SORTED = 1 << 21
 MAX_PAIRS = 100_000_000
 # Pairs whose differences are held at a time.
 MEASURED_PAIRS = 2048
+# Squared norm of an outlier, relative to the median of all samples.
+OUTLIER_NORM = 1e6
+# Rows from which the centre of the norms, a median, is found.
+MEDIAN_ROWS = 1000
 # Rounding of squared distances by inner products, relative to the largest squared norm.
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class _Bracket:
-    """Limits of a reduced distance, low < r <= high, the number of pairs below and that of pairs within."""
-
-    low: float
-    high: float
-    n_below: int
-    n_within: int
-
-    def narrowed(self, edges: Vector, counts: Index, rank: int, largest: float) -> "_Bracket":
-        """Return the bin that holds a rank.
-
-        `counts` are the numbers of reduced distances up to the first edge and between each two, `largest` the largest.
-        """
-        cumulated = np.cumsum(counts)
-        b = int(np.searchsorted(cumulated, rank))
-        if b == len(edges):
-            n_below = int(cumulated[-1])
-            n_within = self.n_below + self.n_within - n_below
-            return _Bracket(low=float(edges[-1]), high=min(self.high, largest), n_below=n_below, n_within=n_within)
-        low = float(edges[b - 1]) if b else -np.inf
-        n_below = int(cumulated[b] - counts[b])
-        return _Bracket(low=low, high=float(edges[b]), n_below=n_below, n_within=int(counts[b]))
 
 
 class PairDistances:
@@ -81,32 +59,50 @@ class PairDistances:
         self.is_euclidean = metric in ("euclidean", "l2")
         self.rounding = 0.0
         if self.is_euclidean:
-            centred = X - X.mean(axis=0, dtype=np.float64)
+            # Outliers are measured from differences: by inner products they would raise the rounding of all pairs.
+            with np.errstate(over="ignore", invalid="ignore"):
+                from_median = X - np.median(X[:: max(1, self.n // MEDIAN_ROWS)], axis=0)
+                norms = np.einsum("ij,ij->i", from_median, from_median, dtype=np.float64)
+            # Squared distances are at most four times the largest squared norm.
+            if not np.isfinite(4.0 * norms.max()):
+                raise ValueError("squared norms of X overflow float64: scale X down.")
+            positive = norms[norms > 0]
+            is_outlier = norms > OUTLIER_NORM * (np.median(positive) if len(positive) else 0.0)
+            self.outliers = np.flatnonzero(is_outlier)
+            centred = X - X[~is_outlier].mean(axis=0, dtype=np.float64)
+            centred[is_outlier] = 0.0
             norms = (centred * centred).sum(axis=1, keepdims=True)
             ones = np.ones_like(norms)
             # The inner product of a row of one and a row of the other is |x|^2 - 2 x'z + |z|^2.
             self.left, self.right = np.hstack([centred, norms, ones]), np.hstack([-2.0 * centred, ones, norms])
-            self.rounding = ROUNDING * float(norms.max())
-            if not np.isfinite(self.rounding):
-                raise ValueError("squared norms of X overflow float64: scale X down.")
+            # Squares below the smallest normal number are rounded to multiples of some 5e-324.
+            self.rounding = ROUNDING * float(norms.max()) + np.finfo(np.float64).tiny
 
     def distance_of_rank(self, rank: int) -> float:
         """Return the distance of a rank among all pairs, exactly; the smallest distance has rank 1."""
-        bracket = _Bracket(low=-np.inf, high=np.inf, n_below=0, n_within=self.n * (self.n - 1) // 2)
+        low, high = -np.inf, np.inf
         edges = self._first_edges(rank)
         while True:
             counts, largest = self._count(edges)
-            bracket = bracket.narrowed(edges, counts, rank, largest)
-            low, high = max(bracket.low, 0.0), bracket.high
+            within = np.cumsum(counts)
+            bin_of_rank = int(np.searchsorted(within, rank))
+            if bin_of_rank < len(edges):
+                low = edges[bin_of_rank - 1] if bin_of_rank else -np.inf
+                high, n_inside = edges[bin_of_rank], counts[bin_of_rank]
+            else:
+                low, high = edges[-1], min(high, largest)
+                n_inside = self.n * (self.n - 1) // 2 - within[-1]
             # Distances this close are told apart by measuring them again, however many there are.
-            is_narrow = high - low <= max(self.rounding, 4 * np.spacing(high))
-            if bracket.n_within <= MAX_SORTED or is_narrow:
-                return self._rank_within(bracket, rank)
-            edges = np.linspace(low, high, N_BINS + 1)
+            is_narrow = high - max(low, 0.0) <= max(self.rounding, 4 * np.spacing(high))
+            if n_inside <= MAX_SORTED or is_narrow:
+                return self._rank_between(low - 2 * self.rounding, high + 2 * self.rounding, rank)
+            edges = np.linspace(max(low, 0.0), high, N_BINS + 1)
 
     def pairs_within(self, radius: float) -> tuple[Index, Index]:
         """Return the pairs first < second at distance at most `radius`."""
-        limit = radius**2 + self.rounding if self.is_euclidean else radius
+        limit = radius * radius + self.rounding if self.is_euclidean else radius
+        # Pairs that are left out of a block are at an infinite distance.
+        limit = min(limit, float(np.finfo(np.float64).max))
 
         def within(reduced: Matrix, start: int) -> tuple[Index, Index]:
             row, column = np.nonzero(reduced <= limit)
@@ -148,9 +144,8 @@ class PairDistances:
         counts, largest = zip(*self._over_blocks(count), strict=True)
         return np.sum(counts, axis=0), float(max(largest))
 
-    def _rank_within(self, bracket: _Bracket, rank: int) -> float:
-        """Return the distance of a rank from those in a bracket, widened by rounding."""
-        low, high = bracket.low - 2 * self.rounding, bracket.high + 2 * self.rounding
+    def _rank_between(self, low: float, high: float, rank: int) -> float:
+        """Return the distance of a rank, whose reduced distance is known to lie between two limits."""
 
         def exact(reduced: Matrix, start: int) -> tuple[int, Vector, Index]:
             is_within = (reduced > low) & (reduced <= high)
@@ -176,9 +171,17 @@ class PairDistances:
             distances = pairwise_distances(self.X[rows], self.X[columns], metric=self.metric, **self.metric_params)
             if np.isnan(distances).any():
                 raise ValueError(f"metric={self.metric!r} is not defined for all samples of X: drop constant rows.")
+            if np.isinf(distances).any():
+                raise ValueError(f"metric={self.metric!r}: distances of X overflow {distances.dtype}: scale X down.")
             return distances
         squares: Matrix = self.left[rows] @ self.right[columns].T
-        return np.maximum(squares, 0.0, out=squares)
+        np.maximum(squares, 0.0, out=squares)
+        row_numbers, column_numbers = np.arange(self.n)[rows], np.arange(self.n)[columns]
+        for i in np.flatnonzero(np.isin(row_numbers, self.outliers)):
+            squares[i] = self._measured(np.full(len(column_numbers), row_numbers[i]), column_numbers) ** 2
+        for j in np.flatnonzero(np.isin(column_numbers, self.outliers)):
+            squares[:, j] = self._measured(row_numbers, np.full(len(row_numbers), column_numbers[j])) ** 2
+        return squares
 
     def _over_blocks(self, function: Callable[[Matrix, int], T]) -> Iterator[T]:
         """Yield function(reduced, start) for blocks of rows from `start` against all later rows, each pair once."""

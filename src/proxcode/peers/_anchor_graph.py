@@ -12,6 +12,7 @@ Liu, He, Chang, "Large Graph Construction for Scalable Semi-Supervised Learning"
 """
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,9 +20,9 @@ from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, squared_distances, with_positive_largest
-from proxcode.peers._base import Peer, Seed
+from proxcode.peers._base import Peer
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 N_ROUNDS = 10
 SMALLEST_EIGENVALUE = 1e-10
@@ -34,21 +35,18 @@ class Nearest(NamedTuple):
     squared: Real
 
 
+@dataclass(eq=False, repr=False)
 class AnchorGraphPeer(Peer):
     """Base class of peers whose margins are linear in a sample's row z of Z: z w_k for bit k.
 
-    A subclass learns the vectors w_k from Z in `_projection`.
+    A subclass learns the vectors w_k from Z in `_projection`. Parameters not listed are those of `Peer`.
 
     Parameters
     ----------
-    n_bits : int, default=64
-        Code length.
     n_anchors : int, default=300
         Number m of anchors; all samples become anchors if there are fewer.
     n_nearest : int, default=3
         Number s of nearest anchors that describe a sample.
-    random_state : int, RandomState or None, default=None
-        Seed of the initial centres of k-means, then of the random choices of the method.
 
     Attributes
     ----------
@@ -60,19 +58,15 @@ class AnchorGraphPeer(Peer):
         w_k in column k.
     """
 
-    def __init__(self, n_bits: int = 64, n_anchors: int = 300, n_nearest: int = 3, random_state: Seed = None) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_anchors = n_anchors
-        self.n_nearest = n_nearest
+    n_anchors: int = 300
+    n_nearest: int = 3
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        n_anchors = check_whole("n_anchors", self.n_anchors, 2)
-        n_nearest = check_whole("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors")
+        n_anchors = check_integer("n_anchors", self.n_anchors, 2)
+        n_nearest = check_integer("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors")
         anchors = k_means(X, min(n_anchors, len(X)), rng)
         if len(anchors) < 2:
-            raise ValueError(
-                f"X has n_samples={len(X)}, all equal: {type(self).__name__} needs at least 2 different samples."
-            )
+            raise ValueError(f"X has n_samples={len(X)}, all equal: pass at least 2 different samples.")
         self._s = min(n_nearest, len(anchors))
         nearest = nearest_anchors(X, anchors, self._s)
         used, number = np.unique(nearest.anchor, return_inverse=True)
@@ -94,15 +88,19 @@ class AnchorGraphPeer(Peer):
     def _eigenfunctions(self, Z: Any, below: float = np.inf, bits_each: int = 1) -> tuple[Real, Real]:
         """Return the largest eigenvalues less than `below` and w in columns, as many as `n_bits` needs."""
         values, W = eigenfunctions(Z, below)
+        self._check_eigenvectors(len(values), Z, bits_each)
         n_wanted = -(-self.n_bits // bits_each)
-        if len(values) < n_wanted:
-            most = f"at most {bits_each * len(values)} bits, or more anchors" if len(values) else "more samples"
-            raise ValueError(
-                f"n_bits={self.n_bits}: {type(self).__name__} needs {n_wanted} eigenvectors of the anchor graph, but "
-                f"the graph of n_samples={Z.shape[0]} with {Z.shape[1]} anchors has {len(values)} with an "
-                f"eigenvalue between 0 and {min(below, 1.0)}; pass {most}."
-            )
         return values[:n_wanted], W[:, :n_wanted]
+
+    def _check_eigenvectors(self, n_found: int, Z: Any, bits_each: int = 1) -> None:
+        """Raise ValueError if the graph has too few eigenvectors for the code length."""
+        most = bits_each * n_found
+        if most < self.n_bits:
+            remedy = f"at most {most} bits, or more anchors" if n_found else "more samples"
+            raise ValueError(
+                f"n_bits={self.n_bits}: {type(self).__name__} found {n_found} eigenvectors with a suitable eigenvalue "
+                f"in the graph of n_samples={Z.shape[0]} with {Z.shape[1]} anchors; pass {remedy}."
+            )
 
 
 def k_means(X: Matrix, m: int, rng: Rng) -> Real:
@@ -153,7 +151,7 @@ def anchor_weights(nearest: Nearest, sigma: float, m: int) -> Any:
 
 def inverse_or_zero(values: Real) -> Real:
     """Return 1 / values, and 0 where a value is 0."""
-    return np.where(values > 0, 1 / np.where(values > 0, values, 1), 0)
+    return np.divide(1, values, out=np.zeros_like(values), where=values > 0)
 
 
 def eigenfunctions(Z: Any, below: float = np.inf) -> tuple[Real, Real]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from proxcode.utils.blocks import map_blocks
 
@@ -23,6 +24,15 @@ def map_rows(function: Callable[[Matrix], Matrix], X: Matrix, n_columns: int) ->
     for rows, block in map_blocks(lambda rows: function(X[rows]), len(X)):
         out[rows] = block
     return out
+
+
+def sum_blocks(function: Callable[[slice], Matrix], n: int) -> Real:
+    """Return the sum of function(rows) over blocks of the rows 0, ..., n - 1, computed on all cores."""
+    blocks = (block for _, block in map_blocks(function, n))
+    total = next(blocks).astype(np.float64)
+    for block in blocks:
+        total += block
+    return total
 
 
 def signs(values: Any) -> Real:
@@ -52,14 +62,18 @@ def random_subset(n: int, size: int, rng: Rng) -> Integers:
     return np.sort(rng.permutation(n)[:size])
 
 
-def indicators(classes: Integers) -> Real:
-    """Return the class indicator matrix Y, with Y[i, c] = 1 where sample i is of class c and 0 elsewhere.
+def project(X: Matrix, mean: Matrix, directions: Matrix) -> Real:
+    """Return (X - mean) @ directions."""
+    return map_rows(lambda block: (block - mean) @ directions, X, directions.shape[1])
 
-    Examples
-    --------
-    >>> indicators(np.array([1, 0, 1]))
-    array([[0., 1.],
-           [1., 0.],
-           [0., 1.]])
+
+def principal_axes(X: Matrix, n_axes: int) -> tuple[Real, Real]:
+    """Return the mean, shape (d,), and the axes of largest variance in columns, shape (d, n_axes), largest first.
+
+    The largest entry of each axis is positive.
     """
-    return np.eye(classes.max() + 1)[classes]
+    mean = X.mean(axis=0, dtype=np.float64)
+    scatter = sum_blocks(lambda rows: (centred := X[rows] - mean).T @ centred, len(X))
+    d = len(mean)
+    _, axes = eigh(scatter, subset_by_index=(d - n_axes, d - 1))
+    return mean, with_positive_largest(axes[:, ::-1])

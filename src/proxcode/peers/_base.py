@@ -1,23 +1,24 @@
 """The contract of all peers; a peer implements two methods, `_fit` and `_margins`.
 
 1. `fit` validates X, the code length and the class labels, then calls `_fit(X, y, rng)`, which learns,
-2. `transform` validates X and sets bit k of a sample to 1 where margin k, from `_margins(X)`, is at least 0,
-3. `encode` packs these bits into bytes.
+2. `scores` validates X and returns the margins from `_margins(X)`,
+3. `transform` sets bit k of a sample to 1 where margin k is at least 0; `encode` packs these bits into bytes.
 """
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode.hamming import Codes, pack
-from proxcode.peers._arrays import Integers, Matrix, Rng
+from proxcode.peers._arrays import Integers, Matrix, Rng, project
 from proxcode.utils.blocks import one_blas_thread
-from proxcode.utils.validation import check_points, check_whole
+from proxcode.utils.encoder import BinaryEncoderMixin
+from proxcode.utils.validation import check_integer, check_samples
 
 Seed = int | np.random.RandomState | None
 
@@ -25,7 +26,8 @@ Seed = int | np.random.RandomState | None
 LARGEST = 1e140
 
 
-class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):
+@dataclass(eq=False, repr=False)
+class Peer(BinaryEncoderMixin, BaseEstimator, ABC):
     """Base class of the methods that learn binary codes.
 
     Parameters
@@ -34,6 +36,11 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
         Code length.
     random_state : int, RandomState or None, default=None
         Seed of all random choices. Ignored by peers without random choices.
+
+    Attributes
+    ----------
+    n_bits_ : int
+        Code length.
 
     Examples
     --------
@@ -44,9 +51,8 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
     (1797, 4)
     """
 
-    def __init__(self, n_bits: int = 64, random_state: Seed = None) -> None:
-        self.n_bits = n_bits
-        self.random_state = random_state
+    n_bits: int = 64
+    random_state: Seed = field(default=None, kw_only=True)
 
     def fit(self, X: ArrayLike, y: Any = None) -> Self:
         """Learn from the samples X and, if the method is supervised, from the class labels y."""
@@ -56,17 +62,14 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
         # BLAS with several threads rounds differently for each number of threads.
         with one_blas_thread:
             self._fit(X, y, check_random_state(self.random_state))
-        self._n_features_out = n_bits
+        self.n_bits_ = n_bits
         return self
 
-    def transform(self, X: ArrayLike) -> Codes:
-        """Return the codes as a 0/1 matrix of shape (n, n_bits)."""
-        check_is_fitted(self)
-        return (self._margins(self._check_samples(X, reset=False)) >= 0).astype(np.uint8)
-
-    def encode(self, X: ArrayLike) -> Codes:
-        """Return the codes packed into bytes, in the bit order of `numpy.packbits`."""
-        return pack(self.transform(X))
+    def scores(self, X: ArrayLike, n_bits: int | None = None) -> Matrix:
+        """Return the margins of the first `n_bits` bits (None: all), shape (n_samples, n_bits)."""
+        check_is_fitted(self, "n_bits_")
+        n_bits = check_integer("n_bits", self.n_bits_ if n_bits is None else n_bits, 1, self.n_bits_)
+        return self._margins(self._check_samples(X, reset=False))[:, :n_bits]
 
     @abstractmethod
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
@@ -81,7 +84,7 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
     def _check_samples(self, X: ArrayLike, *, reset: bool) -> Matrix:
         """Validate samples: a finite matrix of values whose squares do not overflow."""
-        samples = check_points(self, X, reset=reset)
+        samples = check_samples(self, X, reset=reset)
         extreme = max(float(samples.max()), float(samples.min()), key=abs)
         if abs(extreme) > LARGEST:
             raise ValueError(
@@ -91,17 +94,11 @@ class Peer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC
 
     def _check_n_bits(self, X: Matrix) -> int:
         """Validate the code length; peers with a largest code length override this method."""
-        return check_whole("n_bits", self.n_bits, 1)
+        return check_integer("n_bits", self.n_bits, 1)
 
     def _check_labels(self, y: Any, n_samples: int) -> Integers | None:
         """Ignore the labels; supervised peers override this method."""
         return None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Codes are uint8 for any dtype of X.
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
 
 class OptionallySupervisedPeer(Peer):
@@ -117,7 +114,14 @@ class OptionallySupervisedPeer(Peer):
         self.classes_: Any = None
         if y is None:
             return None
-        self.classes_, numbers = check_classes(type(self).__name__, y, n_samples)
+        name, labels = type(self).__name__, column_or_1d(y, warn=True)
+        if len(labels) != n_samples:
+            raise ValueError(f"X has {n_samples} samples but y has {len(labels)} labels: pass one label per sample.")
+        if labels.dtype.kind == "f" and (invalid := ~np.isfinite(labels) | (labels != np.floor(labels))).any():
+            raise ValueError(f"y contains {labels[invalid][0]}: {name} needs a string or an integer for every sample.")
+        self.classes_, numbers = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y has 1 class: {name} needs at least 2.")
         return numbers
 
 
@@ -150,16 +154,25 @@ class SupervisedPeer(OptionallySupervisedPeer):
         return tags
 
 
-def check_classes(name: str, y: Any, n_samples: int) -> tuple[Matrix, Integers]:
-    """Validate class labels; return the sorted classes and the class number of each sample."""
-    labels = column_or_1d(y, warn=True)
-    if len(labels) != n_samples:
-        raise ValueError(f"X has {n_samples} samples but y has {len(labels)} labels: pass one label per sample.")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError(f"y contains NaN or infinity: {name} needs a class for every sample; drop the others.")
-    if labels.dtype.kind == "f" and (fractional := labels != np.floor(labels)).any():
-        raise ValueError(f"y contains {labels[fractional][0]}: {name} expects class labels, strings or integers.")
-    classes, numbers = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y has 1 class: {name} needs at least 2.")
-    return classes, numbers
+class AxisPeer(Peer):
+    """Base class of peers that start each bit from a principal axis: at most as many bits as features and samples."""
+
+    def _check_n_bits(self, X: Matrix) -> int:
+        n, d = X.shape
+        hint = f", the smaller of n_samples={n} and n_features={d}"
+        return check_integer("n_bits", self.n_bits, 1, min(n, d), hint)
+
+
+class LinearPeer(Peer):
+    """Base class of peers whose margins are linear in the centred sample: w_k'(x - mean).
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (d,)
+        Mean of the samples of `fit`.
+    directions_ : ndarray of shape (d, n_bits)
+        w_k in column k.
+    """
+
+    def _margins(self, X: Matrix) -> Matrix:
+        return project(X, self.mean_, self.directions_)

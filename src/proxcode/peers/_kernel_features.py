@@ -13,8 +13,8 @@ from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import eigsh
 
 from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, squared_distances, with_positive_largest
-from proxcode.peers._base import Peer, Seed
-from proxcode.utils.validation import check_whole
+from proxcode.peers._base import Peer
+from proxcode.utils.validation import check_integer
 
 Scale = Callable[[Matrix], Real]
 
@@ -22,17 +22,16 @@ Scale = Callable[[Matrix], Real]
 LANCZOS_FROM = 1000
 
 
+@dataclass(eq=False, repr=False)
 class KernelPeer(Peer):
     """Base class of peers whose margins are linear in kernel features by anchors.
 
+    Parameters not listed are those of `Peer`.
+
     Parameters
     ----------
-    n_bits : int, default=64
-        Code length.
     n_anchors : int, default=300
         Number m of anchors; all samples become anchors if there are fewer.
-    random_state : int, RandomState or None, default=None
-        Seed of the choice of anchors, then of the random choices of the method.
 
     Attributes
     ----------
@@ -41,15 +40,13 @@ class KernelPeer(Peer):
         Direction of each bit; a last row, if present, is added to the margins.
     """
 
-    def __init__(self, n_bits: int = 64, n_anchors: int = 300, random_state: Seed = None) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_anchors = n_anchors
+    n_anchors: int = 300
 
     def _margins(self, X: Matrix) -> Matrix:
         return self.kernel_.project(X, self.weights_)
 
     def _draw_anchors(self, X: Matrix, scale: Scale, rng: Rng) -> Real:
-        return scale(X[rng.permutation(len(X))[: check_whole("n_anchors", self.n_anchors, 1)]])
+        return scale(X[rng.permutation(len(X))[: check_integer("n_anchors", self.n_anchors, 1)]])
 
 
 @dataclass(frozen=True)

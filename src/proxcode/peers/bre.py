@@ -14,21 +14,22 @@ Kulis, Darrell, "Learning to Hash with Binary Reconstructive Embeddings" (NIPS 2
 All pairs of the random samples are used; the paper uses 5 % of them.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs, squared_distances
-from proxcode.peers._base import OptionallySupervisedPeer, Seed
+from proxcode.peers._arrays import Matrix, Rng, random_subset, signs, squared_distances
+from proxcode.peers._base import LinearPeer, OptionallySupervisedPeer
 from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import descend
-from proxcode.peers._linear import LinearPeer
-from proxcode.utils.validation import check_number, check_whole
+from proxcode.utils.validation import check_integer, check_number
 
 # Standard deviation of the initial weights.
 START = 1e-3
 
 
+@dataclass(eq=False, repr=False)
 class BRE(OptionallySupervisedPeer, LinearPeer):
     """Binary reconstructive embeddings with a linear kernel; learns from class labels if they are given.
 
@@ -51,36 +52,25 @@ class BRE(OptionallySupervisedPeer, LinearPeer):
         Mean squared error of the distances, initially and after each round.
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        n_anchors: int = 50,
-        n_samples: int = 1000,
-        n_rounds: int = 200,
-        tolerance: float = 1e-6,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_anchors = n_anchors
-        self.n_samples = n_samples
-        self.n_rounds = n_rounds
-        self.tolerance = tolerance
+    n_anchors: int = 50
+    n_samples: int = 1000
+    n_rounds: int = 200
+    tolerance: float = 1e-6
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        check_whole("n_anchors", self.n_anchors, 1)
-        check_whole("n_rounds", self.n_rounds, 0)
+        check_integer("n_anchors", self.n_anchors, 1)
+        check_integer("n_rounds", self.n_rounds, 0)
         check_number("tolerance", self.tolerance)
-        subset = random_subset(len(X), check_whole("n_samples", self.n_samples, 2), rng)
+        subset = random_subset(len(X), check_integer("n_samples", self.n_samples, 2), rng)
         self.mean_ = X.mean(axis=0, dtype=np.float64)
         samples = UnitRows(self.mean_)(X[subset])
-        wanted = _distances(samples) if y is None else (y[subset, None] != y[subset]).astype(np.float64)
-        anchors, weights = self._descend(samples @ samples.T, wanted, rng)
-        self.directions_ = np.column_stack([w @ samples[a] for a, w in zip(anchors, weights, strict=True)])
-
-    def _descend(self, gram: Real, wanted: Real, rng: Rng) -> tuple[Integers, Real]:
-        """Return the numbers of the anchors and their weights, each of shape (n_bits, n_anchors)."""
-        n = len(gram)
-        anchors = np.array([rng.permutation(n)[: self.n_anchors] for _ in range(self.n_bits)])
+        if y is None:
+            squared = squared_distances(samples, samples)
+            wanted = squared / (squared.max() or 1.0)
+        else:
+            wanted = (y[subset, None] != y[subset]).astype(np.float64)
+        gram = samples @ samples.T
+        anchors = np.array([rng.permutation(len(gram))[: self.n_anchors] for _ in range(self.n_bits)])
         weights = START * rng.standard_normal(anchors.shape)
         margins = np.array([w @ gram[a] for a, w in zip(anchors, weights, strict=True)])
         bits = signs(margins)
@@ -93,10 +83,4 @@ class BRE(OptionallySupervisedPeer, LinearPeer):
             if losses[-2] - losses[-1] <= self.tolerance:
                 break
         self.losses_ = np.array(losses)
-        return anchors, weights
-
-
-def _distances(samples: Real) -> Real:
-    """Return d(i, j) in [0, 1] without class labels."""
-    squared = squared_distances(samples, samples)
-    return squared / (squared.max() or 1.0)
+        self.directions_ = np.column_stack([w @ samples[a] for a, w in zip(anchors, weights, strict=True)])

@@ -10,8 +10,7 @@ Sablayrolles, Douze, Usunier, Jegou, "How Should We Evaluate Supervised Hashing?
 import numpy as np
 
 from proxcode.peers._arrays import Matrix, Rng
-from proxcode.peers._codewords import CodewordPeer, Codewords
-from proxcode.peers.hadamard import hadamard_codewords
+from proxcode.peers.hadamard import CodewordPeer, Codewords, hadamard_codewords
 
 
 class ClassifierCode(CodewordPeer):
@@ -32,23 +31,9 @@ class ClassifierCode(CodewordPeer):
     """
 
     def _choose_codewords(self, n_classes: int, rng: Rng) -> tuple[Codewords, Codewords]:
-        if self.n_bits < n_classes:
-            codewords = hadamard_codewords(n_classes, self.n_bits, rng)
-        else:
-            codewords = one_hot_codewords(n_classes, self.n_bits)
-        return codewords, one_hot_codewords(n_classes, n_classes)
+        one_hot = (2 * np.eye(n_classes, max(self.n_bits, n_classes)) - 1).astype(np.int8)
+        codewords = one_hot if self.n_bits >= n_classes else hadamard_codewords(n_classes, self.n_bits, rng)
+        return codewords, one_hot[:, :n_classes]
 
     def _margins(self, X: Matrix) -> Matrix:
         return self.codewords_[self._word_scores(X).argmax(axis=1)]
-
-
-def one_hot_codewords(n_classes: int, n_bits: int) -> Codewords:
-    """Return codewords of -1, with +1 at the number of the class.
-
-    Examples
-    --------
-    >>> one_hot_codewords(2, n_bits=3)
-    array([[ 1, -1, -1],
-           [-1,  1, -1]], dtype=int8)
-    """
-    return (2 * np.eye(n_classes, n_bits) - 1).astype(np.int8)

@@ -18,10 +18,8 @@ the current bits until no flip improves.
 import numpy as np
 from scipy.linalg import solve
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, project, random_subset, signs, sum_blocks
 from proxcode.peers._base import SupervisedPeer
-from proxcode.peers._linear import project
-from proxcode.utils.blocks import map_blocks
 
 SAMPLES, ALTERNATIONS = 10, 3
 RIDGE = 1.0
@@ -48,21 +46,13 @@ class COSDISH(SupervisedPeer):
         self.training_bits_ = (bits > 0).astype(np.uint8)
         self.mean_, deviation = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         self.deviation_ = np.where(deviation > 0, deviation, 1.0)
-        self.weights_ = self._regress(X, bits)
 
-    def _regress(self, X: Matrix, bits: Real) -> Real:
-        """Return the coefficients of the ridge regression of step 5."""
-        d = X.shape[1]
-        gram, moment = RIDGE * np.eye(d), np.zeros((d, self.n_bits))
+        def standardised(rows: slice) -> Real:
+            return (X[rows] - self.mean_) / self.deviation_
 
-        def sums(rows: slice) -> tuple[Real, Real]:
-            standardised = (X[rows] - self.mean_) / self.deviation_
-            return standardised.T @ standardised, standardised.T @ bits[rows]
-
-        for _, (block_gram, block_moment) in map_blocks(sums, len(X)):
-            gram += block_gram
-            moment += block_moment
-        return solve(gram, moment, assume_a="pos")
+        gram = sum_blocks(lambda rows: (Z := standardised(rows)).T @ Z, len(X))
+        moment = sum_blocks(lambda rows: standardised(rows).T @ bits[rows], len(X))
+        self.weights_ = solve(gram + RIDGE * np.eye(len(gram)), moment, assume_a="pos")
 
     def _margins(self, X: Matrix) -> Matrix:
         return project(X, self.mean_, self.weights_ / self.deviation_[:, None])

@@ -14,19 +14,20 @@ Liu, Mu, Kumar, Chang, "Discrete Graph Hashing" (NIPS 2014), from their second i
 6. a new sample with row z of Z takes the code nearest to those of its neighbours, the sign of B'Z Lambda^-1 z.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest, inverse_or_zero
-from proxcode.peers._arrays import Real, Rng
-from proxcode.peers._base import Seed
+from proxcode.peers._arrays import Real, Rng, signs
 from proxcode.utils.validation import check_number
 
 # Largest numbers of iterations of steps 2, 3 and 5.
 N_START, N_GRADIENT, N_TURNS = 100, 300, 20
 
 
+@dataclass(eq=False, repr=False)
 class DGH(AnchorGraphPeer):
     """Discrete graph hashing: bits that agree along the anchor graph, nearly balanced and nearly uncorrelated.
 
@@ -39,11 +40,7 @@ class DGH(AnchorGraphPeer):
         Weight of balanced and uncorrelated bits against agreement along the graph.
     """
 
-    def __init__(
-        self, n_bits: int = 64, n_anchors: int = 300, n_nearest: int = 3, rho: float = 0.1, random_state: Seed = None
-    ) -> None:
-        super().__init__(n_bits, n_anchors, n_nearest, random_state)
-        self.rho = rho
+    rho: float = 0.1
 
     def _projection(self, Z: Any, nearest: Nearest, rng: Rng) -> Real:
         rho = check_number("rho", self.rho, at_least=0)
@@ -63,7 +60,7 @@ def _start(H: Real, values: Real) -> tuple[Real, Real]:
     """Return B and Y of step 2; H is multiplied by n^1/2."""
     R, B = np.eye(len(values)), np.zeros_like(H)
     for _ in range(N_START):
-        before, B = B, np.where(H @ (values[:, None] * R) >= 0, 1.0, -1.0)
+        before, B = B, signs(H @ (values[:, None] * R))
         if np.array_equal(B, before):
             break
         U, _, V_transposed = np.linalg.svd(values[:, None] * (H.T @ B))

@@ -9,18 +9,18 @@ Gong, Lazebnik, "Iterative Quantization: A Procrustean Approach to Learning Bina
 5. 3 and 4 again, `n_rotations` times.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Matrix, Real, Rng
-from proxcode.peers._base import Seed
-from proxcode.peers._linear import LinearPeer, check_bits_of_axes, principal_axes, project
-from proxcode.utils.blocks import map_blocks
-from proxcode.utils.validation import check_whole
+from proxcode.peers._arrays import Matrix, Rng, principal_axes, project, sum_blocks
+from proxcode.peers._base import AxisPeer, LinearPeer
+from proxcode.utils.validation import check_integer
 
 
-class ITQ(LinearPeer):
+@dataclass(eq=False, repr=False)
+class ITQ(AxisPeer, LinearPeer):
     """Iterative quantisation: the rotation R of the principal components V that minimises |sign(VR) - VR|^2.
 
     A bit is a rotated principal component, so that there are at most as many bits as features and samples. Parameters
@@ -32,32 +32,20 @@ class ITQ(LinearPeer):
         Number of times that corners and rotation are updated.
     """
 
-    def __init__(self, n_bits: int = 64, n_rotations: int = 50, random_state: Seed = None) -> None:
-        super().__init__(n_bits, random_state)
-        self.n_rotations = n_rotations
-
-    def _check_n_bits(self, X: Matrix) -> int:
-        return check_bits_of_axes(self, X)
+    n_rotations: int = 50
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        n_rotations = check_whole("n_rotations", self.n_rotations, 0)
+        n_rotations = check_integer("n_rotations", self.n_rotations, 0)
         self.mean_, axes = principal_axes(X, self.n_bits)
         R, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))
         V = project(X, self.mean_, axes).astype(X.dtype, copy=False)
+
+        def correlations(rows: slice) -> Matrix:
+            """Return B'V for the nearest corners B = sign(VR) of some rows."""
+            corners = np.where(V[rows] @ R.astype(V.dtype) >= 0, 1, -1).astype(V.dtype)
+            return corners.T @ V[rows]
+
         for _ in range(n_rotations):
-            U_B, _, U_A_transposed = np.linalg.svd(_correlations(V, R.astype(V.dtype)))
+            U_B, _, U_A_transposed = np.linalg.svd(sum_blocks(correlations, len(V)))
             R = U_A_transposed.T @ U_B.T
         self.directions_ = axes @ R
-
-
-def _correlations(V: Matrix, R: Matrix) -> Real:
-    """Return B'V for the nearest corners B = sign(VR)."""
-
-    def of_block(rows: slice) -> Matrix:
-        corners = np.where(V[rows] @ R >= 0, 1, -1).astype(V.dtype)
-        return corners.T @ V[rows]
-
-    total = np.zeros(R.shape)
-    for _, block in map_blocks(of_block, len(V)):
-        total += block
-    return total

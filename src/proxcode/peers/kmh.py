@@ -18,21 +18,21 @@ codeword, an upper bound; the rest is least squares, c_j = (m_j + 2 lambda sum_i
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, random_subset, squared_distances
-from proxcode.peers._base import Peer, Seed
-from proxcode.peers._linear import check_bits_of_axes, principal_axes
-from proxcode.utils.validation import check_number, check_whole
+from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, principal_axes, random_subset, squared_distances
+from proxcode.peers._base import AxisPeer
+from proxcode.utils.validation import check_integer, check_number
 
 # Number of least-squares steps per codeword and round.
 TANGENTS = 5
 
 
-class KMH(Peer):
+@dataclass(eq=False, repr=False)
+class KMH(AxisPeer):
     """K-means hashing: a product of codebooks of `bits_per_subspace` bits each; the last may have fewer bits.
 
     Each bit starts from a principal axis, so that there are at most as many bits as features and samples. Parameters
@@ -56,29 +56,16 @@ class KMH(Peer):
         Axes, of shape (d, size), and codewords, of shape (2^b, size); the bits of codeword i are those of i.
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        bits_per_subspace: int = 4,
-        affinity: float = 10.0,
-        n_samples: int = 10000,
-        n_rounds: int = 50,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, random_state)
-        self.bits_per_subspace = bits_per_subspace
-        self.affinity = affinity
-        self.n_samples = n_samples
-        self.n_rounds = n_rounds
-
-    def _check_n_bits(self, X: Matrix) -> int:
-        return check_bits_of_axes(self, X)
+    bits_per_subspace: int = 4
+    affinity: float = 10.0
+    n_samples: int = 10000
+    n_rounds: int = 50
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        most = check_whole("bits_per_subspace", self.bits_per_subspace, 1, 10)
-        n_rounds = check_whole("n_rounds", self.n_rounds, 0)
+        most = check_integer("bits_per_subspace", self.bits_per_subspace, 1, 10)
+        n_rounds = check_integer("n_rounds", self.n_rounds, 0)
         affinity = check_number("affinity", self.affinity, at_least=0)
-        subset = random_subset(len(X), check_whole("n_samples", self.n_samples, 2), rng)
+        subset = random_subset(len(X), check_integer("n_samples", self.n_samples, 2), rng)
         self.mean_, axes = principal_axes(X, X.shape[1])
         samples = (X[subset] - self.mean_) @ axes
         n_bits = [min(most, self.n_bits - k) for k in range(0, self.n_bits, most)]
@@ -90,34 +77,21 @@ class KMH(Peer):
     def _margins(self, X: Matrix) -> Matrix:
         def of_block(block: Matrix) -> Real:
             centred = block - self.mean_
-            return 2 * np.hstack([subspace.bits(centred) for subspace in self.subspaces_]) - 1
+            bits = [index_bits(len(words))[nearest(centred @ axes, words)] for axes, words in self.subspaces_]
+            return 2 * np.hstack(bits) - 1
 
         return map_rows(of_block, X, self.n_bits)
 
 
-@dataclass(frozen=True)
-class Subspace:
+class Subspace(NamedTuple):
     """Axes of a subspace and its codewords."""
 
     axes: Real
     codewords: Real
 
-    def bits(self, X: Matrix) -> Real:
-        """Return the bits of the nearest codewords, shape (n, b)."""
-        return index_bits(len(self.codewords))[nearest(X @ self.axes, self.codewords)]
-
 
 def index_bits(n_codewords: int) -> Real:
-    """Return the bits of 0, 1, ..., the most significant bit first.
-
-    Examples
-    --------
-    >>> index_bits(4)
-    array([[0., 0.],
-           [0., 1.],
-           [1., 0.],
-           [1., 1.]])
-    """
+    """Return the bits of 0, ..., n_codewords - 1 in rows, the most significant bit first."""
     b = n_codewords.bit_length() - 1
     return (np.arange(n_codewords)[:, None] >> np.arange(b)[::-1] & 1).astype(np.float64)
 

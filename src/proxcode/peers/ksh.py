@@ -12,20 +12,24 @@ Liu, Wang, Ji, Jiang, Chang, "Supervised Hashing with Kernels" (CVPR 2012), as i
 R is represented by class indicators and bits, never as a matrix.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, indicators, random_subset, signs
-from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
+from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import Centred, KernelPeer, centred_kernel, leading, whitener
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
+
+Product = Callable[[Real], Real]
 
 GAMMA = 1e-6
 # Limits of Nesterov's method: steps, halvings of a step, and the gain per sample of the last step.
 MAX_STEPS, MAX_HALVINGS, GAIN = 500, 50, 0.01
 
 
+@dataclass(eq=False, repr=False)
 class KSH(SupervisedPeer, KernelPeer):
     """Supervised hashing with kernels.
 
@@ -37,72 +41,53 @@ class KSH(SupervisedPeer, KernelPeer):
         Number of random samples whose labels are used; all if there are fewer.
     """
 
-    def __init__(
-        self, n_bits: int = 64, n_anchors: int = 300, n_labelled: int = 1000, random_state: Seed = None
-    ) -> None:
-        super().__init__(n_bits, n_anchors, random_state)
-        self.n_labelled = n_labelled
+    n_labelled: int = 1000
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
-        n_labelled = check_whole("n_labelled", self.n_labelled, 2)
+        n_labelled = check_integer("n_labelled", self.n_labelled, 2)
         scale = Centred(X.mean(axis=0, dtype=np.float64))
         anchors = self._draw_anchors(X, scale, rng)
         labelled = random_subset(len(X), n_labelled, rng)
         self.kernel_, features = centred_kernel(X, scale, anchors)
-        residual = _Residual(self.n_bits, indicators(y[labelled]), np.empty((len(labelled), 0)))
-        self.weights_ = _directions(features[labelled], residual)
+        K, Y, B = features[labelled], np.eye(len(self.classes_))[y[labelled]], np.empty((len(labelled), 0))
+
+        def times_residual(h: Real) -> Real:
+            """Return Rh for R = r(2YY' - 11') - BB' with r bits, class indicators Y and the bits B so far."""
+            return self.n_bits * (Y @ (2 * (Y.T @ h)) - h.sum(axis=0)) - B @ (B.T @ h)
+
+        to_white = whitener(K, GAMMA)
+        white = K @ to_white
+        A = white.T @ times_residual(white)
+        directions = []
+        for _ in range(self.n_bits):
+            start = to_white @ leading(A)
+            start *= np.sqrt(len(K)) / (np.linalg.norm(K @ start) or 1.0)
+            candidates = [start, _descend(K, times_residual, start)]
+            bits = [signs(K @ direction) for direction in candidates]
+            best = int(np.argmax([bit @ times_residual(bit) for bit in bits]))
+            directions.append(candidates[best])
+            B = np.column_stack([B, bits[best]])
+            image = white.T @ bits[best]
+            A -= np.outer(image, image)
+        self.weights_ = np.column_stack(directions)
 
 
-@dataclass(frozen=True)
-class _Residual:
-    """R = r(2YY' - 11') - BB' for r bits, class indicators Y and the bits B so far."""
-
-    r: int
-    Y: Real
-    B: Real
-
-    def times(self, h: Real) -> Real:
-        return self.r * (self.Y @ (2 * (self.Y.T @ h)) - h.sum(axis=0)) - self.B @ (self.B.T @ h)
-
-    def without(self, bit: Real) -> "_Residual":
-        return _Residual(self.r, self.Y, np.column_stack([self.B, bit]))
-
-
-def _directions(K: Real, residual: _Residual) -> Real:
-    """Return the directions of all bits, shape (m, n_bits)."""
-    to_white = whitener(K, GAMMA)
-    white = K @ to_white
-    A = white.T @ residual.times(white)
-    directions = []
-    for _ in range(residual.r):
-        start = to_white @ leading(A)
-        start *= np.sqrt(len(K)) / (np.linalg.norm(K @ start) or 1.0)
-        candidates = [start, _descend(K, residual, start)]
-        bits = [signs(K @ direction) for direction in candidates]
-        best = int(np.argmax([bit @ residual.times(bit) for bit in bits]))
-        directions.append(candidates[best])
-        residual = residual.without(bits[best])
-        image = white.T @ bits[best]
-        A -= np.outer(image, image)
-    return np.column_stack(directions)
-
-
-def _descend(K: Real, residual: _Residual, start: Real) -> Real:
+def _descend(K: Real, times_residual: Product, start: Real) -> Real:
     """Return the last direction of Nesterov's gradient method.
 
     The iterates are stored as (a, Ka), so that a step needs one product with K' and one with K.
     """
     last = here = np.concatenate([start, K @ start])
     m = len(start)
-    cost, curvature, momentum, next_momentum = _smooth(residual, here[m:])[0], 1.0, 0.0, 1.0
+    cost, curvature, momentum, next_momentum = _smooth(times_residual, here[m:])[0], 1.0, 0.0, 1.0
     for _ in range(MAX_STEPS):
         ahead = here + (momentum - 1) / next_momentum * (here - last)
-        value, h, Rh = _smooth(residual, ahead[m:])
+        value, h, Rh = _smooth(times_residual, ahead[m:])
         slope = -(K.T @ (Rh * (1 - h**2)))
         step = np.concatenate([slope, K @ slope])
         for _ in range(MAX_HALVINGS + 1):
             trial = ahead - step / curvature
-            trial_cost = _smooth(residual, trial[m:])[0]
+            trial_cost = _smooth(times_residual, trial[m:])[0]
             if trial_cost <= value - slope @ slope / (2 * curvature):
                 break
             curvature *= 2
@@ -115,8 +100,8 @@ def _descend(K: Real, residual: _Residual, start: Real) -> Real:
     return here[:m]
 
 
-def _smooth(residual: _Residual, Ka: Real) -> tuple[float, Real, Real]:
+def _smooth(times_residual: Product, Ka: Real) -> tuple[float, Real, Real]:
     """Return -h'Rh, h and Rh for h = 2/(1 + exp(-Ka)) - 1."""
     h = np.tanh(Ka / 2)
-    Rh = residual.times(h)
+    Rh = times_residual(h)
     return -float(h @ Rh), h, Rh

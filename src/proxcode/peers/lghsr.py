@@ -12,16 +12,17 @@ Li, Hu, Nie, "Large Graph Hashing with Spectral Rotation" (AAAI 2017):
 7. bit k of a new sample with row z of Z is 1 where z W q_k is at least the median of column k of FQ, with F = ZW.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from proxcode.peers._anchor_graph import AnchorGraphPeer, Nearest
-from proxcode.peers._arrays import Matrix, Real, Rng
-from proxcode.peers._base import Seed
-from proxcode.utils.validation import check_whole
+from proxcode.peers._arrays import Matrix, Real, Rng, signs
+from proxcode.utils.validation import check_integer
 
 
+@dataclass(eq=False, repr=False)
 class LGHSR(AnchorGraphPeer):
     """Eigenfunctions of the anchor graph, rotated to lie near balanced bits and split at their medians.
 
@@ -38,25 +39,16 @@ class LGHSR(AnchorGraphPeer):
         Medians of the columns of FQ.
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        n_anchors: int = 300,
-        n_nearest: int = 3,
-        n_rotations: int = 20,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, n_anchors, n_nearest, random_state)
-        self.n_rotations = n_rotations
+    n_rotations: int = 20
 
     def _projection(self, Z: Any, nearest: Nearest, rng: Rng) -> Real:
-        n_rotations = check_whole("n_rotations", self.n_rotations, 0)
+        n_rotations = check_integer("n_rotations", self.n_rotations, 0)
         _, W = self._eigenfunctions(Z)
         F = Z @ W
         Q, _ = np.linalg.qr(rng.standard_normal((self.n_bits, self.n_bits)))
         for _ in range(n_rotations):
             rotated = F @ Q
-            B = np.where(rotated >= np.median(rotated, axis=0), 1.0, -1.0)
+            B = signs(rotated - np.median(rotated, axis=0))
             U, _, V_transposed = np.linalg.svd(F.T @ B)
             Q = U @ V_transposed
         self.threshold_ = np.median(F @ Q, axis=0)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from proxcode.peers._arrays import Matrix, Rng
-from proxcode.peers._linear import LinearPeer
+from proxcode.peers._base import LinearPeer
 
 
 class LSH(LinearPeer):

@@ -19,18 +19,18 @@ released code decays W; the paper scales its rows to length 1.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, map_rows, random_subset, signs, squared_distances
-from proxcode.peers._base import OptionallySupervisedPeer, Seed
+from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, principal_axes, random_subset, signs, squared_distances
+from proxcode.peers._base import OptionallySupervisedPeer
 from proxcode.peers._kernel_features import UnitRows
 from proxcode.peers._kernels import loss_adjusted
-from proxcode.peers._linear import principal_axes
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.validation import check_number, check_whole
+from proxcode.utils.validation import check_integer, check_number
 
 # Number of pairs per step, and largest number per epoch.
 BATCH, MOST_PAIRS = 100, 100_000
@@ -41,6 +41,7 @@ START = 0.1
 NEAR_SHARE = 0.5
 
 
+@dataclass(eq=False, repr=False)
 class MLH(OptionallySupervisedPeer):
     """Minimal loss hashing; near pairs are those of equal class labels if labels are given.
 
@@ -71,30 +72,17 @@ class MLH(OptionallySupervisedPeer):
     intercepts_ : ndarray of shape (n_bits,)
     """
 
-    def __init__(
-        self,
-        n_bits: int = 64,
-        rho: int | None = None,
-        far_weight: float = 1.0,
-        decay: float = 0.001,
-        n_components: int = 40,
-        n_neighbors: int = 50,
-        n_samples: int = 5000,
-        n_epochs: int = 10,
-        random_state: Seed = None,
-    ) -> None:
-        super().__init__(n_bits, random_state)
-        self.rho = rho
-        self.far_weight = far_weight
-        self.decay = decay
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.n_samples = n_samples
-        self.n_epochs = n_epochs
+    rho: int | None = None
+    far_weight: float = 1.0
+    decay: float = 0.001
+    n_components: int = 40
+    n_neighbors: int = 50
+    n_samples: int = 5000
+    n_epochs: int = 10
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         for name, least in {"n_components": 1, "n_neighbors": 1, "n_samples": 2, "n_epochs": 0}.items():
-            check_whole(name, getattr(self, name), least)
+            check_integer(name, getattr(self, name), least)
         for name in ("far_weight", "decay"):
             check_number(name, getattr(self, name), at_least=0)
         lines = _lines(self.n_bits, -(-self.n_bits // 8) if self.rho is None else self.rho, self.far_weight)
@@ -119,8 +107,11 @@ class MLH(OptionallySupervisedPeer):
         rates = RATE * np.linspace(1, 0, self.n_epochs * n_batches, endpoint=False).reshape(self.n_epochs, n_batches)
         for epoch in rates:
             for rate, (i, j, is_near) in zip(epoch, _batches(near, near_pairs, n_batches, rng), strict=True):
+                # The first samples of all pairs, then the second ones.
                 ends = features[np.concatenate([i, j])]
-                step = MOMENTUM * step - rate * (_gradient(W, ends, lines[is_near]) + decay * W)
+                margins = ends @ W
+                gradient = ends.T @ (loss_adjusted(margins, lines[is_near]) - signs(margins)) / BATCH
+                step = MOMENTUM * step - rate * (gradient + decay * W)
                 W += step
         return W
 
@@ -130,20 +121,12 @@ class MLH(OptionallySupervisedPeer):
 
 def _lines(n_bits: int, rho: Any, far_weight: float) -> Real:
     """Return slope and constant of the line l(m) of far pairs, then of near pairs."""
-    rho = check_whole("rho", rho, 0, n_bits, ", the code length")
+    rho = check_integer("rho", rho, 0, n_bits, ", the code length")
     far, near = far_weight / (rho + 1), 1 / (n_bits - rho + 1)
     return np.array([[-far, far * (rho + 1)], [near, near * (1 - rho)]])
 
 
-def _gradient(W: Real, ends: Real, lines: Real) -> Real:
-    """Return the mean gradient of the bound; `ends` holds the first samples of all pairs, then the second ones."""
-    margins = ends @ W
-    return ends.T @ (loss_adjusted(margins, lines) - signs(margins)) / len(lines)
-
-
-def _batches(
-    near: NDArray[np.bool_], near_pairs: Integers, n_batches: int, rng: Rng
-) -> Iterator[tuple[Integers, Integers, Integers]]:
+def _batches(near: Matrix, near_pairs: Matrix, n_batches: int, rng: Rng) -> Iterator[tuple[Matrix, Matrix, Matrix]]:
     """Yield random batches of pairs (i, j) and 1 for near or 0 for far pairs.
 
     `near` is a symmetric matrix with a true diagonal and `near_pairs` the flat positions of its true entries.

@@ -21,10 +21,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxcode.hamming import Codes, check_codes, distances
 from proxcode.peers._arrays import Matrix, Rng
-from proxcode.peers._base import Peer
-from proxcode.peers._linear import check_bits_of_axes
+from proxcode.peers._base import AxisPeer, Peer
 from proxcode.utils.blocks import one_blas_thread
-from proxcode.utils.validation import check_points
+from proxcode.utils.validation import check_samples
 
 Single = NDArray[np.float32]
 
@@ -47,7 +46,8 @@ class Quantiser(Peer):
         Number of bytes per code, ceil(n_bits / 8) unless stated otherwise.
     """
 
-    def encode(self, X: ArrayLike) -> Codes:
+    # A code of FAISS has no prefix.
+    def encode(self, X: ArrayLike) -> Codes:  # type: ignore[override]
         """Return the codes of FAISS, shape (n, code_size_), with the least significant bit of each byte first."""
         check_is_fitted(self)
         return self._faiss_codes(self._check_samples(X, reset=False))
@@ -55,13 +55,12 @@ class Quantiser(Peer):
     def distances(self, X: ArrayLike, codes: ArrayLike) -> Single:
         """Return the estimated distances between samples and codes, shape (n, n_codes)."""
         check_is_fitted(self)
-        faiss = _import_faiss(self)
         queries, codes = self._check_samples(X, reset=False), check_codes(codes)
         if codes.shape[1] != self.code_size_:
             raise ValueError(
                 f"codes have {codes.shape[1]} bytes but encode returns {self.code_size_}: pass codes of this model."
             )
-        with _one_thread(faiss):
+        with _single_threaded_faiss(self) as faiss:
             for position in range(self.index_.chain.size()):
                 queries = self.index_.chain.at(position).apply(queries)
             index = faiss.clone_index(faiss.downcast_index(self.index_.index))
@@ -69,7 +68,7 @@ class Quantiser(Peer):
 
     def _check_samples(self, X: ArrayLike, *, reset: bool) -> Single:
         """Validate samples and convert them to single precision, the only one of FAISS."""
-        samples = check_points(self, X, reset=reset)
+        samples = check_samples(self, X, reset=reset)
         with np.errstate(over="ignore"):
             single = np.ascontiguousarray(samples, dtype=np.float32)
         if not np.isfinite(single).all():
@@ -77,10 +76,8 @@ class Quantiser(Peer):
         return single
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        faiss = _import_faiss(self)
-        n, d = X.shape
-        index = self._chain(faiss, n, d, int(rng.randint(2**31 - 1)))
-        with _one_thread(faiss):
+        with _single_threaded_faiss(self) as faiss:
+            index = self._chain(faiss, len(X), X.shape[1], int(rng.randint(2**31 - 1)))
             index.train(X)
         self.index_, self.code_size_ = index, int(index.sa_code_size())
 
@@ -89,7 +86,7 @@ class Quantiser(Peer):
         return np.where(bits, 1.0, -1.0)
 
     def _faiss_codes(self, X: Matrix) -> Codes:
-        with _one_thread(_import_faiss(self)):
+        with _single_threaded_faiss(self):
             codes: Codes = self.index_.sa_encode(X)
         return codes
 
@@ -147,16 +144,13 @@ class FaissPQ(Quantiser):
         return squared
 
 
-class FaissITQ(Quantiser):
+class FaissITQ(AxisPeer, Quantiser):
     """Iterative quantisation of FAISS: samples centred and of unit norm, principal components, rotated, signs.
 
     Gong, Lazebnik (CVPR 2011), `faiss.ITQTransform` before `faiss.IndexLSH`. Unlike `proxcode.peers.ITQ` it scales
     samples to unit norm. There are at most as many bits as features and samples. All samples are used, where the
     default of FAISS is ten for each feature. Parameters and attributes are those of `Quantiser`.
     """
-
-    def _check_n_bits(self, X: Matrix) -> int:
-        return check_bits_of_axes(self, X)
 
     def _chain(self, faiss: Any, n: int, d: int, seed: int) -> Any:
         rotation = faiss.ITQTransform(d, self.n_bits, True)
@@ -202,28 +196,20 @@ class FaissRaBitQ(Quantiser):
         return np.asarray(estimates).reshape(len(queries), len(codes))
 
 
-QUANTISERS: dict[str, type[Quantiser]] = {
-    "FAISS-PQ": FaissPQ,
-    "FAISS-ITQ": FaissITQ,
-    "FAISS-RaBitQ": FaissRaBitQ,
-}
+QUANTISERS: dict[str, type[Quantiser]] = {"FAISS-PQ": FaissPQ, "FAISS-ITQ": FaissITQ, "FAISS-RaBitQ": FaissRaBitQ}
 
 
-def _import_faiss(quantiser: Quantiser) -> Any:
+@contextmanager
+def _single_threaded_faiss(quantiser: Quantiser) -> Iterator[Any]:
+    """Import FAISS and limit it to one thread; the last digits of its products depend on the number of threads."""
     try:
         import faiss
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{type(quantiser).__name__} needs FAISS: pip install 'proxcode[faiss]'.") from error
-    return faiss
-
-
-@contextmanager
-def _one_thread(faiss: Any) -> Iterator[None]:
-    """Limit FAISS to one thread; its products depend on the number of threads in their last digits."""
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(1)
     try:
         with one_blas_thread:
-            yield
+            yield faiss
     finally:
         faiss.omp_set_num_threads(before)

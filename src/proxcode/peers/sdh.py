@@ -11,19 +11,22 @@ Shen, Shen, Liu, Shen, "Supervised Discrete Hashing" (CVPR 2015), as in their re
 6. the bits of a sample are sign(phi(x)P).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, indicators, signs
-from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, signs
+from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import AnchorKernel, KernelPeer, UnitRows
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 SIGMA = 0.4
 NU, LAMBDA, DELTA = 1e-5, 1.0, 1e-2
 INNER_ROUNDS = 10
 
 
+@dataclass(eq=False, repr=False)
 class SDH(SupervisedPeer, KernelPeer):
     """Supervised discrete hashing.
 
@@ -37,31 +40,25 @@ class SDH(SupervisedPeer, KernelPeer):
         Number of times that bits, classifier and hash function are updated.
     """
 
-    def __init__(self, n_bits: int = 64, n_anchors: int = 1000, n_rounds: int = 5, random_state: Seed = None) -> None:
-        super().__init__(n_bits, n_anchors, random_state)
-        self.n_rounds = n_rounds
+    n_anchors: int = 1000
+    n_rounds: int = 5
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
-        n_rounds = check_whole("n_rounds", self.n_rounds, 1)
+        n_rounds = check_integer("n_rounds", self.n_rounds, 1)
         scale = UnitRows(np.zeros(X.shape[1]))
         anchors = self._draw_anchors(X, scale, rng)
         self.kernel_ = AnchorKernel(scale, anchors, 2 * SIGMA**2, np.zeros(len(anchors)))
         B = signs(rng.standard_normal((len(X), self.n_bits)))
         phi = np.hstack([self.kernel_.features(X), np.ones((len(X), 1))])
-        self.weights_ = _alternate(phi, indicators(y), B, n_rounds)
-
-
-def _alternate(phi: Real, Y: Real, B: Real, n_rounds: int) -> Real:
-    """Return P after n_rounds rounds from the bits B, or when a round leaves the bits unchanged."""
-    gram = cho_factor(phi.T @ phi + DELTA * np.eye(phi.shape[1]))
-    P = cho_solve(gram, phi.T @ B)
-    for _ in range(n_rounds):
-        W = solve(B.T @ B + LAMBDA * np.eye(B.shape[1]), B.T @ Y, assume_a="pos")
-        before, B = B, coordinate_descent(Y @ W.T + NU * (phi @ P), W, INNER_ROUNDS)
-        if np.array_equal(B, before):
-            break
-        P = cho_solve(gram, phi.T @ B)
-    return P
+        Y = np.eye(len(self.classes_))[y]
+        gram = cho_factor(phi.T @ phi + DELTA * np.eye(phi.shape[1]))
+        self.weights_ = cho_solve(gram, phi.T @ B)
+        for _ in range(n_rounds):
+            W = solve(B.T @ B + LAMBDA * np.eye(self.n_bits), B.T @ Y, assume_a="pos")
+            before, B = B, coordinate_descent(Y @ W.T + NU * (phi @ self.weights_), W, INNER_ROUNDS)
+            if np.array_equal(B, before):
+                break
+            self.weights_ = cho_solve(gram, phi.T @ B)
 
 
 def coordinate_descent(Q: Real, W: Real, max_rounds: int) -> Real:

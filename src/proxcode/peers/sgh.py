@@ -17,9 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Matrix, Real, Rng, signs
+from proxcode.peers._arrays import Matrix, Real, Rng, signs, sum_blocks
 from proxcode.peers._kernel_features import KernelPeer, UnitRows, centred_kernel, leading, whitener
-from proxcode.utils.blocks import map_blocks
 
 RHO = 2.0
 GAMMA = 1e-6
@@ -36,17 +35,16 @@ class SGH(KernelPeer):
         self.kernel_, K = centred_kernel(X, scale, self._draw_anchors(X, scale, rng))
         to_white = whitener(K, GAMMA)
         white = K @ to_white
-        A = self.n_bits * _transformed_graph(X, scale, white)
-        self.weights_ = to_white @ _directions(A, white, self.n_bits, rng)
-
-
-def _transformed_graph(X: Matrix, scale: UnitRows, features: Real) -> Real:
-    """Return F'P'QF for features F, shape (m, m)."""
-    to_p = np.zeros((features.shape[1], X.shape[1] + 2))
-    for _, block in map_blocks(lambda rows: features[rows].T @ _transform(scale(X[rows])), len(X)):
-        to_p += block
-    common, constant = to_p[:, :-1], to_p[:, -1]
-    return common @ common.T - np.outer(constant, constant)
+        to_p = sum_blocks(lambda rows: white[rows].T @ _transform(scale(X[rows])), len(X))
+        common, constant = to_p[:, :-1], to_p[:, -1]
+        A = self.n_bits * (common @ common.T - np.outer(constant, constant))
+        directions, images = np.empty((len(A), self.n_bits)), np.zeros((len(A), self.n_bits))
+        for t in [*range(self.n_bits), *rng.permutation(self.n_bits)]:
+            A += np.outer(images[:, t], images[:, t])
+            directions[:, t] = leading(A)
+            images[:, t] = white.T @ signs(white @ directions[:, t])
+            A -= np.outer(images[:, t], images[:, t])
+        self.weights_ = to_white @ directions
 
 
 def _transform(X: Real) -> Real:
@@ -54,15 +52,3 @@ def _transform(X: Real) -> Real:
     g = np.exp(np.einsum("ij,ij->i", X, X) / -RHO)[:, None]
     steep, level = np.sqrt(2 * (np.e**2 - 1) / (np.e * RHO)), np.sqrt((np.e**2 + 1) / np.e)
     return np.hstack([steep * g * X, level * g, np.ones_like(g)])
-
-
-def _directions(A: Real, white: Real, n_bits: int, rng: Rng) -> Real:
-    """Return the directions of all bits in whitened features, shape (m, n_bits); overwrites A."""
-    directions, images = np.empty((len(A), n_bits)), np.empty((len(A), n_bits))
-    for step, t in enumerate([*range(n_bits), *rng.permutation(n_bits)]):
-        if step >= n_bits:
-            A += np.outer(images[:, t], images[:, t])
-        directions[:, t] = leading(A)
-        images[:, t] = white.T @ signs(white @ directions[:, t])
-        A -= np.outer(images[:, t], images[:, t])
-    return directions

@@ -4,14 +4,17 @@
 2. bit k of x is 1 where x_k > mean_k.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from proxcode.peers._arrays import Matrix, Rng
-from proxcode.peers._base import Peer, Seed
+from proxcode.peers._base import Peer
+from proxcode.utils.validation import check_integer
 
 
+@dataclass(eq=False, repr=False)
 class Sign(Peer):
     """Bit k is 1 where feature k is above 0, or above its mean.
 
@@ -39,24 +42,13 @@ class Sign(Peer):
            [0, 1, 1]], dtype=uint8)
     """
 
-    n_bits: Any
-
-    def __init__(self, n_bits: int | None = None, *, centred: bool = False, random_state: Seed = None) -> None:
-        self.n_bits = n_bits
-        self.centred = centred
-        self.random_state = random_state
+    n_bits: Any = None
+    centred: bool = field(default=False, kw_only=True)
 
     def _check_n_bits(self, X: Matrix) -> int:
         d = X.shape[1]
-        if self.n_bits is None:
-            return d
-        n_bits = super()._check_n_bits(X)
-        if n_bits > d:
-            raise ValueError(
-                f"n_bits={n_bits}: Sign derives one bit from each feature, and X has n_features={d}; pass at most {d} "
-                "bits, or None for all features."
-            )
-        return n_bits
+        hint = ", the number of features; None uses all features"
+        return d if self.n_bits is None else check_integer("n_bits", self.n_bits, 1, d, hint)
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
         used = X[:, : self.n_bits]

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng
+from proxcode.peers._arrays import Matrix, Real, Rng, principal_axes, project
 from proxcode.peers._base import Peer
-from proxcode.peers._linear import principal_axes, project
 
 
 class SpectralHashing(Peer):
@@ -37,20 +36,16 @@ class SpectralHashing(Peer):
         self.mean_, self.axes_ = principal_axes(X, min(self.n_bits, *X.shape))
         projected = project(X, self.mean_, self.axes_)
         self.low_, self.range_ = projected.min(axis=0), np.ptp(projected, axis=0)
-        self.axis_, self.mode_ = _lowest_modes(self.range_, self.n_bits)
+        k = np.arange(1, self.n_bits + 1)
+        frequency = k / _positive(self.range_)[:, None]
+        # The sort is stable, so that ties go to the earlier axis.
+        lowest = np.argsort(frequency, axis=None, kind="stable")[: self.n_bits]
+        self.axis_, position = np.divmod(lowest, self.n_bits)
+        self.mode_ = k[position]
 
     def _margins(self, X: Matrix) -> Matrix:
         position = (project(X, self.mean_, self.axes_) - self.low_) / _positive(self.range_)
         return np.cos(np.pi * self.mode_ * position[:, self.axis_])
-
-
-def _lowest_modes(ranges: Real, n_bits: int) -> tuple[Integers, Integers]:
-    """Return axis and k of the n_bits lowest frequencies k / range, lowest first; ties go to the earlier axis."""
-    k = np.arange(1, n_bits + 1)
-    frequency = k / _positive(ranges)[:, None]
-    lowest = np.argsort(frequency, axis=None, kind="stable")[:n_bits]
-    axis, position = np.divmod(lowest, n_bits)
-    return axis, k[position]
 
 
 def _positive(ranges: Real) -> Real:

@@ -14,6 +14,7 @@ A block is the samples of one class with the same code so far. All its pairs att
 a_ij to the others: its best bits are equal, and the a_ij of blocks, weighted by their sizes, suffice.
 """
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,15 @@ from numpy.typing import NDArray
 
 from proxcode.hashing import SVMHash, as_hash_function
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
-from proxcode.peers._base import Seed, SupervisedPeer
+from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import leading
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 SVM_SAMPLES = 2000
 MAX_SWEEPS = 100
 
 
+@dataclass(eq=False, repr=False)
 class TSH(SupervisedPeer):
     """Two-step hashing with the hinge loss.
 
@@ -47,15 +49,11 @@ class TSH(SupervisedPeer):
     hash_function_ : HashFunction
     """
 
-    def __init__(
-        self, n_bits: int = 64, *, hash_function: Any = None, n_labelled: int = 5000, random_state: Seed = None
-    ) -> None:
-        super().__init__(n_bits, random_state)
-        self.hash_function = hash_function
-        self.n_labelled = n_labelled
+    hash_function: Any = field(default=None, kw_only=True)
+    n_labelled: int = field(default=5000, kw_only=True)
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
-        labelled = random_subset(len(X), check_whole("n_labelled", self.n_labelled, 2), rng)
+        labelled = random_subset(len(X), check_integer("n_labelled", self.n_labelled, 2), rng)
         chosen = SVMHash(max_samples=SVM_SAMPLES) if self.hash_function is None else self.hash_function
         hash_function = as_hash_function(chosen)
         training = hash_function.begin(X[labelled], np.random.default_rng(rng.randint(2**31)))
@@ -93,12 +91,6 @@ def infer(bits: NDArray[np.int8], classes: Integers) -> NDArray[np.int8]:
 
 
 def pair_weights(distance: Real, near: NDArray[np.bool_], r: int) -> Real:
-    """Return l(d) - l(d + 1) of pairs at distance d over the r - 1 bits before the r-th.
-
-    Examples
-    --------
-    >>> pair_weights(np.array([0.0, 1.0, 0.0, 1.0]), np.array([True, True, False, False]), r=4)
-    array([-1., -3.,  3.,  1.])
-    """
+    """Return l(d) - l(d + 1) of pairs at distance d over the r - 1 bits before the r-th."""
     far_loss, far_loss_apart = (np.maximum(r / 2 - d, 0) ** 2 for d in (distance, distance + 1))
     return np.where(near, -(2 * distance + 1), far_loss - far_loss_apart)

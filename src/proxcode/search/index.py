@@ -10,6 +10,8 @@ One search:
 Codes at equal distance are in the order in which they were added.
 """
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 from typing import Any, Self

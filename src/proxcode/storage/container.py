@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from proxcode.storage.atomic import atomic_write
 
-FORMAT = 1
+FORMAT = 2
 _META = "__metadata__"  # of safetensors: not an array
 Tensors = dict[str, NDArray[Any]]
 

@@ -15,68 +15,50 @@ read only where the caller states which types to trust.
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
-from proxcode.storage.container import Tensors, read_file, write_file
+from proxcode.storage.container import read_file, write_file
 
 KIND = "model"
 SKOPS = "skops"
+COMPONENTS = ("proximity", "hash_function")
 
 
-@dataclass(frozen=True)
-class ModelContent:
-    """What a model file holds.
+class ModelFile(NamedTuple):
+    """Contents of a model file.
 
     Attributes
     ----------
     parameters : dict
         Parameters of the constructor.
-    proximity, hash_function : components
-        Fitted, with methods `state` and `restore`.
-    seed : int
-    history : list of lists of numbers
-        One for each bit.
-    alpha : float
-    n_features : int
-    feature_names : list of str or None
-    data : dict of str to str or None
-        Fingerprints of the training data.
+    components : dict
+        The fitted components by name, with methods `state` and `restore`.
+    values : dict
+        The rest, as JSON.
     codes : ndarray of uint8
         Codes of the training samples.
     """
 
     parameters: Mapping[str, Any]
-    proximity: Any
-    hash_function: Any
-    seed: int
-    history: list[list[Any]]
-    alpha: float
-    n_features: int
-    feature_names: list[str] | None
-    data: dict[str, str | None]
+    components: Mapping[str, Any]
+    values: Mapping[str, Any]
     codes: Any
 
 
-def write_model(path: str | os.PathLike[str], model: ModelContent, classes: Classes) -> None:
+def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes) -> None:
     """Write a model file atomically; equal models give equal bytes, but for classifiers written by skops."""
     writer = ComponentWriter(classes)
     content = {
         "versions": versions(),
         "parameters": {name: writer.value(value, f"parameters.{name}") for name, value in model.parameters.items()},
-        "proximity": _stored(writer, model.proximity, "proximity"),
-        "hash_function": _stored(writer, model.hash_function, "hash_function"),
-        "seed": model.seed,
-        "history": model.history,
-        "alpha": model.alpha,
-        "n_features": model.n_features,
-        "feature_names": model.feature_names,
-        "data": model.data,
+        **{name: _stored(writer, component, name) for name, component in model.components.items()},
+        **model.values,
     }
     tensors = {**writer.tensors, "codes": model.codes}
     if writer.objects:
@@ -84,7 +66,7 @@ def write_model(path: str | os.PathLike[str], model: ModelContent, classes: Clas
     write_file(path, KIND, content, tensors)
 
 
-def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelContent:
+def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelFile:
     """Read a model file.
 
     Parameters
@@ -97,27 +79,25 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
     """
     content, tensors = read_file(path, KIND)
     objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
+    with reading(path):
+        reader = ComponentReader(classes, tensors, objects)
+        return ModelFile(
+            parameters={name: reader.value(value) for name, value in content.pop("parameters").items()},
+            components={name: _restored(reader, content.pop(name)) for name in COMPONENTS},
+            values=content,
+            codes=tensors["codes"],
+        )
+
+
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise ValueError, with the name of the file, for content that is not that of a model."""
     try:
-        return _content(content, tensors, ComponentReader(classes, tensors, objects))
+        yield
     except ValueError as error:
         raise ValueError(f"{path} cannot be read: {error}.") from error
     except (KeyError, IndexError, TypeError, AttributeError) as error:
         raise ValueError(f"{path} lacks a part of a model file ({error!r}): save the model again.") from error
-
-
-def _content(content: dict[str, Any], tensors: Tensors, reader: ComponentReader) -> ModelContent:
-    return ModelContent(
-        parameters={name: reader.value(value) for name, value in content["parameters"].items()},
-        proximity=_restored(reader, content["proximity"]),
-        hash_function=_restored(reader, content["hash_function"]),
-        seed=content["seed"],
-        history=content["history"],
-        alpha=content["alpha"],
-        n_features=content["n_features"],
-        feature_names=content["feature_names"],
-        data=content["data"],
-        codes=tensors["codes"],
-    )
 
 
 def versions() -> dict[str, str]:

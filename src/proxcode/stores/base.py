@@ -5,6 +5,8 @@ A further store is a subclass of `CodeStore` that implements five methods. `hamm
 in every store.
 """
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from typing import Self
 

@@ -1,5 +1,7 @@
 """Codes of samples from the margins of their bits."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from typing import Any
 
@@ -30,7 +32,8 @@ class BinaryEncoderMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         ----------
         X : array of shape (n_samples, n_features)
         n_bits : int, default=None
-            Length of the prefix of the code to return: the code of a shorter model. None is all bits.
+            Length of the prefix of the code to return. None is all bits. A prefix of the code of
+            `ProximityPreservingCode` is the code of a shorter model.
         """
         return pack(self.scores(X, n_bits) >= 0)
 

@@ -89,7 +89,8 @@ def check_number(
 
 def check_component(name: str, component: Any, kind: type, example: str) -> None:
     """Validate a component of the method: an object of its kind, not a class and not a string."""
-    if not isinstance(component, kind):
+    # A class has the methods of a protocol too.
+    if isinstance(component, type) or not isinstance(component, kind):
         raise TypeError(f"{name}={component!r}: expected an object such as {example}.")
 
 

@@ -1,0 +1,72 @@
+"""An index over time: codes are added and removed under identifiers of your own, saved, and opened by other processes.
+
+The samples are random, around 200 centres. The index holds their codes alone; the samples live elsewhere, here in a
+dictionary that stands for a database, and are fetched only to rescore a few candidates.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from proxcode import HammingIndex, LinearHash, ProximityPreservingCode
+from proxcode.search import ByDistance
+
+K = 10
+rng = np.random.default_rng(0)
+centers = rng.normal(size=(200, 32))
+
+
+def make_samples(n):
+    return centers[rng.integers(len(centers), size=n)] + 0.5 * rng.normal(size=(n, 32))
+
+
+# Learn from a part of the data; the samples of every later day are encoded by the same model.
+model = ProximityPreservingCode(64, hash_function=LinearHash(), random_state=0).fit(make_samples(2000))
+index = HammingIndex(model.n_bits_)
+database = {}
+for day in (1, 2, 3):
+    samples, ids = make_samples(20_000), 1_000_000 * day + np.arange(20_000)
+    index.add(model.encode(samples), ids=ids)
+    database.update(zip(ids.tolist(), samples, strict=True))
+print(f"{len(index):,} codes, {8 * len(index):,} bytes; the samples have {8 * 32 * len(index):,} bytes")
+
+# The samples of the first day expire.
+expired = index.ids[index.ids < 2_000_000]
+index.remove(expired)
+print(f"after the removal of {len(expired):,} codes: {len(index):,} codes, the first with id {index.ids[0]}")
+
+with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "items.index"
+    index.save(path)
+    # A memory-mapped index opens at once, and processes that open it share its memory.
+    opened = HammingIndex.load(path, mapped=True)
+
+    queries = make_samples(100)
+    codes = model.encode(queries)
+    is_same = np.array_equal(opened.search(codes, K).neighbor, index.search(codes, K).neighbor)
+    print(f"the opened index finds the same neighbours: {is_same}")
+
+    fetched = []
+
+    def fetch(ids):
+        """Return the samples of some ids, as a query of a database would."""
+        fetched.extend(ids.tolist())
+        return [database[i] for i in ids.tolist()]
+
+    stored = np.array([database[i] for i in opened.ids.tolist()])
+    true = [opened.ids[np.argsort(((stored - query) ** 2).sum(axis=1))[:K]] for query in queries]
+    print(f"recall of the {K} true nearest neighbours, and samples fetched for {len(queries)} queries")
+    for name, settings in {
+        "Hamming distance alone": {},
+        "40 candidates, rescored": {"rescore": ByDistance(queries, fetch)},
+        "200 candidates, rescored": {"rescore": ByDistance(queries, fetch), "oversample": 20},
+    }.items():
+        fetched.clear()
+        found = opened.search(codes, K, **settings).neighbor
+        recall = np.mean([len(np.intersect1d(*pair)) / K for pair in zip(true, found, strict=True)])
+        print(f"  {name:<26}{recall:.2f}  {len(fetched):>6,}")
+
+    # Codes can be added to an opened index; the file stays as it is until the next save.
+    opened.add(codes)
+    print(f"{len(opened):,} codes, the last with id {opened.ids[-1]}")

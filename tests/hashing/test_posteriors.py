@@ -1,0 +1,93 @@
+"""Posteriors of labels from their scores."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, log_softmax, softmax
+
+from proxcode.hashing.posteriors import SOFTENING, Posteriors, fit_posteriors
+
+
+def plus_minus(classes):
+    return np.where(classes[:, None] == np.arange(classes.max() + 1), 1, -1).astype(np.int8)
+
+
+def noisy_scores(rng, n=400, n_labels=5, noise=0.6):
+    classes = rng.integers(0, n_labels, n)
+    labels = plus_minus(classes)
+    return 0.3 * (labels + noise * 3 * rng.normal(size=labels.shape)), labels
+
+
+def shared_labels(rng, n=400):
+    labels = np.where(rng.random((n, 5)) < [0.1, 0.2, 0.3, 0.5, 0.7], 1, -1).astype(np.int8)
+    return 0.3 * (labels + 1.5 * rng.normal(size=labels.shape)), labels
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exclusive_posteriors_are_a_scaled_softmax(dtype, rng):
+    scores, labels = noisy_scores(rng)
+    posteriors = fit_posteriors(scores.astype(dtype), labels)
+    values = posteriors(scores.astype(dtype))
+    assert posteriors.exclusive
+    assert values.dtype == dtype
+    np.testing.assert_allclose(values.sum(axis=1), np.sqrt(5), rtol=1e-5)
+    expected = np.sqrt(5) * softmax(posteriors.slope * scores + posteriors.offset, axis=1)
+    np.testing.assert_allclose(values, expected, rtol=1e-4)
+
+
+def test_posteriors_of_labels_that_points_share_are_sigmoids(rng):
+    scores, labels = shared_labels(rng)
+    posteriors = fit_posteriors(scores, labels)
+    assert not posteriors.exclusive
+    np.testing.assert_allclose(posteriors(scores), 2 * expit(posteriors.slope * scores + posteriors.offset))
+
+
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_posteriors_are_a_softened_maximum_likelihood_fit(exclusive, rng):
+    scores, labels = noisy_scores(rng) if exclusive else shared_labels(rng)
+    n, owned = len(scores), labels > 0
+    target = (n * owned + 1) / (n + (5 if exclusive else 2))
+
+    def loss(parameters):
+        logits = scores * parameters[0] + parameters[1:]
+        if exclusive:
+            return -(target * log_softmax(logits, axis=1)).sum() / n
+        return (np.logaddexp(0, logits) - target * logits).sum() / n
+
+    posteriors = fit_posteriors(scores, labels)
+    fitted = np.append(posteriors.slope, posteriors.offset) / SOFTENING
+    best = minimize(loss, fitted, method="BFGS", options={"gtol": 1e-4})
+    assert loss(fitted) == pytest.approx(best.fun, abs=1e-5)
+    assert fitted[0] == pytest.approx(best.x[0], rel=0.02)
+    assert loss(fitted) < loss(SOFTENING * fitted)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_posteriors_of_separable_scores_are_finite(gap, exclusive, rng):
+    labels = plus_minus(rng.integers(0, 4, 200))
+    if not exclusive:
+        labels[:, 3] = labels[:, 0]
+    posteriors = fit_posteriors(gap * labels, labels)
+    values = posteriors(gap * labels.astype(np.float64))
+    assert np.isfinite(posteriors.slope)
+    assert posteriors.slope > 0
+    assert np.isfinite(values).all()
+    assert values[labels > 0].min() > values[labels < 0].max()
+
+
+@pytest.mark.parametrize("row", [np.zeros(4), np.full(4, 0.7), np.array([0.1, -0.2, 0.3, 0.0])])
+@pytest.mark.parametrize("exclusive", [True, False])
+def test_constant_scores_give_constant_posteriors(row, exclusive, rng):
+    labels = plus_minus(rng.integers(0, 4, 100))
+    if not exclusive:
+        labels[:, 3] = labels[:, 0]
+    scores = np.tile(row, (100, 1))
+    values = fit_posteriors(scores, labels)(scores)
+    assert np.isfinite(values).all()
+    np.testing.assert_allclose(values, values[:1].repeat(100, axis=0))
+
+
+def test_posteriors_of_huge_scores_do_not_overflow():
+    values = Posteriors(1e3, np.zeros(3), True)(np.array([[1e3, 0.0, -1e3]]))
+    np.testing.assert_allclose(values, [[np.sqrt(3), 0, 0]])

@@ -1,0 +1,151 @@
+"""The container of model files: other bytes and other contents are refused, and writes are atomic."""
+
+import itertools
+import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save_file
+
+import proxcode
+from proxcode import LinearHash, ProximityPreservingCode
+from proxcode.storage.container import FORMAT, kind_of, read_file, write_file
+
+
+@pytest.fixture(scope="module")
+def small(digits, tmp_path_factory):
+    """The bytes of a small model file."""
+    X, y = digits
+    path = tmp_path_factory.mktemp("small") / "model.proxcode"
+    model = ProximityPreservingCode(n_bits=3, hash_function=LinearHash(), random_state=0)
+    model.fit(X[:40, 16:24], y[:40]).save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.proxcode"
+
+
+def test_a_file_has_the_permissions_of_any_other(path):
+    write_file(path, "test", {}, {"a": np.zeros(3)})
+    other = path.with_name("other")
+    other.touch()
+    assert path.stat().st_mode == other.stat().st_mode
+
+
+def test_a_reader_sees_one_version_of_a_file_that_others_replace(path):
+    stop = Event()
+
+    def write():
+        for i in itertools.count():
+            write_file(path, "test", {"i": i}, {"a": np.full(1000 + i % 7, i), "b": np.zeros(i % 5)})
+            if stop.is_set():
+                return
+
+    write_file(path, "test", {"i": 0}, {"a": np.zeros(1000)})
+    with ThreadPoolExecutor(1) as pool:
+        writer = pool.submit(write)
+        try:
+            for _ in range(300):
+                content, tensors = read_file(path, "test")
+                assert (tensors["a"] == content["i"]).all()
+        finally:
+            stop.set()
+        writer.result()
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(where=st.floats(0, 1, exclude_max=True), mask=st.integers(1, 255))
+def test_a_changed_byte_is_noticed(where, mask, small, path):
+    changed = bytearray(small)
+    changed[int(where * len(small))] ^= mask
+    _assert_refused(bytes(changed), path)
+
+
+@pytest.mark.parametrize("mask", [0x20, 0x2A])  # the other case of a letter; a line feed for a blank
+def test_a_changed_byte_of_the_header_is_noticed(mask, small, path):
+    length = 8 + int.from_bytes(small[:8], "little")
+    for place in range(8, length):
+        changed = bytearray(small)
+        changed[place] ^= mask
+        _assert_refused(bytes(changed), path)
+
+
+def test_a_truncated_file_is_noticed(small, path):
+    for length in [*range(20), 100, 1000, len(small) // 2, len(small) - 1]:
+        _assert_refused(small[:length], path)
+    _assert_refused(small + b"\0", path)
+
+
+def _assert_refused(data, path):
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match=r"model\.proxcode .*(again|name another file|upgrade proxcode)\.$"):
+        ProximityPreservingCode.load(path)
+
+
+def test_foreign_files_are_refused_by_name(path, small):
+    load = ProximityPreservingCode.load
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*model\.proxcode: check"):
+        load(path)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
+    with pytest.raises(ValueError, match=r"model\.proxcode is cut short or no file of proxcode's"):
+        load(path)
+    save_file({"a": np.zeros(3)}, path)
+    with pytest.raises(ValueError, match=r"model\.proxcode is a safetensors file, but none that proxcode wrote"):
+        load(path)
+    write_file(path, "index", {}, {})
+    with pytest.raises(ValueError, match=r"model\.proxcode holds a proxcode index, not a model"):
+        load(path)
+
+
+def test_a_file_of_a_later_format_is_refused(path, small):
+    assert FORMAT == 2
+    path.write_bytes(small.replace(rb"\"format\":2,", rb"\"format\":3,"))
+    for read in (ProximityPreservingCode.load, kind_of):
+        with pytest.raises(ValueError, match=r"model\.proxcode has format 3, this version reads up to 2: upgrade"):
+            read(path)
+    path.write_bytes(small)
+    assert kind_of(path) == "model"
+
+
+def _with(path, small, change):
+    """Write a file that is whole but holds something else."""
+    path.write_bytes(small)
+    content, tensors = read_file(path, "model")
+    change(content)
+    write_file(path, "model", content, tensors)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda c: c["hash_function"].update({"class": "os.system"}), r"a component 'os\.system' that this version"),
+        (lambda c: c["hash_function"]["parameters"].update(speed=3), r"its LinearHash has a parameter 'speed'"),
+        (lambda c: c["parameters"].update(speed=3), r"its model has a parameter 'speed'.*upgrade proxcode"),
+        (lambda c: c.pop("seed"), r"lacks a part of a model file \(KeyError\('seed'\)\): save the model"),
+        (lambda c: c["parameters"].update(verbose={"eval": "1"}), r"lacks a part.*'eval'"),
+        (lambda c: c.update(history=[]), r"cannot be read: it holds no bits: save the model again"),
+        (lambda c: c["history"][0].append(1.0), r"lacks a part of a model file \(TypeError"),
+        (
+            lambda c: c["proximity"].update({"class": "Proximity", "parameters": {}}),
+            r"lacks a part of a model file \(TypeError",
+        ),
+    ],
+)
+def test_contents_that_are_not_known_are_refused(change, message, small, path):
+    _with(path, small, change)
+    with pytest.raises(ValueError, match=rf"model\.proxcode .*{message}"):
+        ProximityPreservingCode.load(path)
+
+
+def test_the_header_is_readable_json(small):
+    length = int.from_bytes(small[:8], "little")
+    header = json.loads(json.loads(small[8 : 8 + length])["__metadata__"]["proxcode"])
+    assert (header["kind"], header["format"]) == ("model", 2)
+    assert header["content"]["versions"]["proxcode"] == proxcode.__version__
+    assert header["content"]["hash_function"]["class"] == "LinearHash"

@@ -1,0 +1,60 @@
+"""The imports between modules are those that docs/architecture.md states."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "proxcode"
+MODULES = sorted(
+    path.stem
+    for path in PACKAGE.iterdir()
+    if not path.name.startswith("_") and (path.suffix == ".py" or (path / "__init__.py").exists())
+)
+
+
+def stated_imports():
+    """Return the modules that each module may import, in the order of the page."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = re.findall(r"^\| `(\w+)/?` \| .* \|([^|]*)\|$", page, re.MULTILINE)
+    return {module: set(re.findall(r"`(\w+)`", names)) for module, names in rows}
+
+
+def imports_of(module):
+    """Return the other top-level modules of proxcode that a module or package imports, except for types."""
+    path = PACKAGE / f"{module}.py"
+    files = [path] if path.exists() else sorted((PACKAGE / module).rglob("*.py"))
+    found = set()
+    for file in files:
+        tree = ast.parse(file.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+                node.body = []
+        names = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.level == 0:
+                names += [f"{node.module}.{alias.name}" for alias in node.names]
+            elif isinstance(node, ast.Import):
+                names += [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("proxcode.")}
+    return found & set(MODULES) - {module}
+
+
+def test_the_page_lists_every_module():
+    assert sorted(stated_imports()) == MODULES
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_imports_are_those_stated(module):
+    assert imports_of(module) == stated_imports()[module]
+
+
+def test_a_module_imports_only_those_listed_above_it():
+    above = []
+    for module, imported in stated_imports().items():
+        # `utils.encoder` imports `hamming`, which imports `utils.kernels`.
+        if module != "utils":
+            assert imported <= set(above), module
+        above.append(module)
