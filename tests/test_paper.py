@@ -28,7 +28,7 @@ from proxcode.cut import (
     SignedLaplacianGuess,
     VectorUpdate,
 )
-from proxcode.cut.spectral import diagonal_shift
+from proxcode.cut.relaxation import diagonal_shift
 from proxcode.hamming import GrowingCode, unpack
 from proxcode.hashing import NoHash
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold

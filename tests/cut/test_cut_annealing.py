@@ -18,9 +18,9 @@ from proxcode.cut import (
     SparseGraph,
     VectorUpdate,
     as_graph,
+    relaxation,
     signed_cut,
     sparse_graph,
-    spectral,
 )
 from proxcode.cut.annealing.reduction import Reduction
 from proxcode.cut.annealing.walks import DenseWalk, GraphWalk, SparseWalk, walk_on
@@ -194,11 +194,11 @@ def test_frustrated_edges_are_looked_for_near_the_ceiling_alone(rng, monkeypatch
 def test_vector_update_finds_its_shift_once(rng, monkeypatch):
     calls = []
 
-    def counted(*arguments, found=spectral.smallest_eigenpairs):
+    def counted(*arguments, found=relaxation.smallest_eigenpairs):
         calls.append(1)
         return found(*arguments)
 
-    monkeypatch.setattr(spectral, "smallest_eigenpairs", counted)
+    monkeypatch.setattr(relaxation, "smallest_eigenpairs", counted)
     graph = as_graph(random_weights(rng, 80))
     search = Restarts(update=VectorUpdate(), n_starts=5)
     cuts = [signed_cut(graph, search=search, random_state=0) for _ in "ab"]
@@ -282,8 +282,8 @@ def test_annealing_cuts_a_code_graph_better_than_one_start(rng):
     code = GrowingCode(150)
     for _ in range(4):
         code.append(rng.choice(np.array([-1, 1], np.int8), 150))
-    units = WithinRadius(radius=1.5).fit(X).relate(X).relation.units(code)
-    graph = units.graph(np.linspace(1, 2, 5), -np.linspace(0.4, 0.2, 5))
+    groups = WithinRadius(radius=1.5).fit(X).find_pairs(X).pairs.with_code(code)
+    graph = groups.graph(np.linspace(1, 2, 5), -np.linspace(0.4, 0.2, 5))
     annealed = Annealing(n_sweeps=200, reheat_sweeps=40).solve(graph, np.random.default_rng(0))
     assert annealed.value >= Restarts().solve(graph, np.random.default_rng(0)).value
     assert annealed.value == pytest.approx(graph.value(annealed.partition))

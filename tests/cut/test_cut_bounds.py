@@ -27,8 +27,8 @@ from proxcode.cut import (
     signed_cut,
     sparse_graph,
 )
-from proxcode.cut.mixing import mix
-from proxcode.cut.values import attainable
+from proxcode.cut.bounds.base import attainable
+from proxcode.cut.relaxation import mix
 
 nx = pytest.importorskip("networkx")
 BOUNDS = [SemidefiniteBound(), SemidefiniteBound(max_iter=2), CycleBound(), CycleBound(max_rounds=1)]
@@ -98,11 +98,7 @@ def test_certify_keeps_the_better_bound_and_the_cut(rng):
 
 @pytest.mark.parametrize(
     ("density", "form", "expected"),
-    [
-        (0.08, sp.csr_array, CycleBound),
-        (0.08, np.asarray, CycleBound),
-        (1.0, np.asarray, SemidefiniteBound),
-    ],
+    [(0.08, sp.csr_array, CycleBound), (0.08, np.asarray, CycleBound), (1.0, np.asarray, SemidefiniteBound)],
 )
 def test_default_bound_follows_the_number_of_edges(density, form, expected, rng, monkeypatch):
     called = []

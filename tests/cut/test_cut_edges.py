@@ -30,11 +30,9 @@ def combined(edges, n, directed):
     W = np.zeros((n, n))
     for (i, j), weight in directions.items():
         both = [weight] + ([directions[j, i]] if (j, i) in directions else [])
-        W[i, j] = W[j, i] = {
-            "sum": sum(both),
-            "mean": sum(both) / len(both),
-            "sign": np.sign(sum(np.sign(both))),
-        }[directed]
+        W[i, j] = W[j, i] = {"sum": sum(both), "mean": sum(both) / len(both), "sign": np.sign(sum(np.sign(both)))}[
+            directed
+        ]
     return W
 
 

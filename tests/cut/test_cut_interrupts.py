@@ -12,7 +12,7 @@ import pytest
 from helpers.cut_graphs import HiddenGraph, assert_no_flip_improves, random_weights
 from proxcode.cut import Annealing, DenseGraph, RandomGuess, Restarts, SparseGraph, signed_cut
 from proxcode.cut.annealing.walks import DenseWalk, SparseWalk, walk_on
-from proxcode.cut.warm_up import compile_search
+from proxcode.cut.search import compile_search
 
 
 @pytest.mark.parametrize("density", [0.2, 1.0])

@@ -23,7 +23,7 @@ from proxcode.cut import (
     signed_cut,
     sparse_graph,
 )
-from proxcode.cut.annealing.budget import Budget
+from proxcode.cut.annealing.schedule import Budget
 from proxcode.cut.annealing.walks import SparseWalk
 
 

@@ -5,16 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.cut_graphs import Ticks, assert_no_flip_improves, random_weights
-from proxcode.cut import (
-    Annealing,
-    BitUpdate,
-    RandomGuess,
-    SparseGraph,
-    signed_cut,
-    sparse_graph,
-)
+from proxcode.cut import Annealing, BitUpdate, RandomGuess, SparseGraph, signed_cut, sparse_graph
 from proxcode.cut.annealing import runs
-from proxcode.cut.annealing.parts import graph_of_parts
+from proxcode.cut.annealing.reduction import graph_of_parts
 from proxcode.cut.annealing.walks import SparseWalk
 
 
@@ -142,7 +135,7 @@ def test_a_run_never_goes_on_from_less_than_its_short_coolings(rng, monkeypatch)
     def misled(whole, found):
         reached.append(max(whole.value(partition) for partition in found))
         parts, part = graph_of_parts(whole, found)
-        return parts.divided(-1.0), part
+        return SparseGraph(-parts.weights), part
 
     def cool(search, *arguments, cool=runs.Runs._cool):
         if search.walk.n_nodes == graph.n_nodes and len(reached) > len(placed):

@@ -6,16 +6,16 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.cut_graphs import random_weights
-from proxcode.cut import AlonNaorGuess, Annealing, Restarts, SemidefiniteBound, SuitableBound, mixing, signed_cut
+from proxcode.cut import AlonNaorGuess, Annealing, Restarts, SemidefiniteBound, SuitableBound, relaxation, signed_cut
 from proxcode.cut import graph as graph_module
 from proxcode.cut.annealing import reduction, walks
 from proxcode.cut.annealing import search as annealing_module
-from proxcode.cut.warm_up import compile_mixing, compile_search
+from proxcode.cut.search import compile_mixing, compile_search
 
 
 def test_compiling_does_not_count(rng, monkeypatch):
     warmed = []
-    monkeypatch.setattr("proxcode.cut.warm_up.compile_search", lambda *key: warmed.append(key))
+    monkeypatch.setattr("proxcode.cut.search.compile_search", lambda *key: warmed.append(key))
     signed_cut(random_weights(rng, 30).astype(np.float32), time_limit=0.01)
     signed_cut(random_weights(rng, 30))
     assert warmed == [(np.float32, True)]
@@ -32,7 +32,7 @@ def note_kernels(monkeypatch):
 
         return note
 
-    for module in (annealing_module, graph_module, mixing, reduction, walks):
+    for module in (annealing_module, graph_module, reduction, relaxation, walks):
         for name, kernel in list(vars(module).items()):
             if isinstance(kernel, numba.core.registry.CPUDispatcher):
                 monkeypatch.setattr(module, name, noting(name, kernel))
@@ -82,5 +82,6 @@ def test_the_mixing_method_is_loaded_where_needed(rng, monkeypatch):
     called = note_kernels(monkeypatch)
     compile_search.cache_clear()
     signed_cut(random_weights(rng, 30), time_limit=0.1, random_state=0)
-    assert {name for name, *_ in called} >= {"anneal_dense", "descend_dense", "anneal_sparse"}
+    loaded = {(name, len(rows)) for name, rows, *_ in called if name in ("anneal_nodes", "sweep_nodes")}
+    assert loaded == {(name, n_arrays) for name in ("anneal_nodes", "sweep_nodes") for n_arrays in (1, 3)}
     assert "mix_sparse" not in {name for name, *_ in called}

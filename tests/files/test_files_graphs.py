@@ -105,16 +105,8 @@ BAD_GRAPHS = [
     ("g.gset", "3 2\n1 2 1\n1 4 1\n", "line 3 has the node '4': expected an integer from 1 to 3"),
     ("g.npy", saved(np.zeros((2, 3))), r"shape \(2, 3\): expected an n x n matrix of the weights of n nodes"),
     ("g.npy", saved(np.eye(2) + 1j), "has dtype complex128: expected real numbers"),
-    (
-        "g.npy",
-        saved(np.array([[0, 1], [2, 0]])),
-        r"symmetric; edge \(0, 1\) has weight 1, but 2 in",
-    ),
-    (
-        "g.npy",
-        saved(np.array([[0, np.nan], [np.nan, 0]])),
-        r"edge \(0, 1\) has weight nan: expected a finite",
-    ),
+    ("g.npy", saved(np.array([[0, 1], [2, 0]])), r"symmetric; edge \(0, 1\) has weight 1, but 2 in"),
+    ("g.npy", saved(np.array([[0, np.nan], [np.nan, 0]])), r"edge \(0, 1\) has weight nan: expected a finite"),
     ("g.npz", archive(a=np.ones((4, 3))), "(no|not a valid) scipy.sparse npz file"),
     ("g.npz", half(archive(a=np.ones((4, 3)))), "(cut short|truncated) or .* scipy.sparse npz file"),
     ("g.mtx", "hello\n", "not a Matrix Market file: expected %%MatrixMarket in its first line"),
@@ -123,16 +115,8 @@ BAD_GRAPHS = [
     ("g.mtx", f"{MARKET} coordinate real symmetric\n2 2 1\n2 1 3".encode() + b"\xf1", "no.* UTF-8 text"),
     ("g.mtx", f"{MARKET} coordinate real general\n3 3\n", "no line of 3 sizes"),
     ("g.mtx", f"{MARKET} coordinate real general\n", "no line of 3 sizes"),
-    (
-        "g.mtx",
-        f"{MARKET} coordinate real general\n3 3 0\n",
-        "no edge between two different nodes",
-    ),
-    (
-        "g.mtx",
-        f"{MARKET} coordinate complex general\n1 1 1\n1 1 1 1\n",
-        "complex general matrix: expected a real",
-    ),
+    ("g.mtx", f"{MARKET} coordinate real general\n3 3 0\n", "no edge between two different nodes"),
+    ("g.mtx", f"{MARKET} coordinate complex general\n1 1 1\n1 1 1 1\n", "complex general matrix: expected a real"),
     (
         "g.mtx",
         f"{MARKET} coordinate real general\n3 3 1\n2 4 1\n",

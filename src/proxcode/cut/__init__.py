@@ -18,10 +18,9 @@ from proxcode.cut.initial import (
 from proxcode.cut.inputs import as_graph
 from proxcode.cut.ising import GroundState, ising_ground_state, sample
 from proxcode.cut.problems import Frustration, MaxCut, frustration, max_cut
-from proxcode.cut.restarts import Restarts
+from proxcode.cut.restarts import BitUpdate, LocalSearch, NoUpdate, Restarts, VectorUpdate
 from proxcode.cut.result import Cut, Progress
 from proxcode.cut.search import Search, signed_cut
-from proxcode.cut.updates import BitUpdate, LocalSearch, NoUpdate, VectorUpdate
 
 __all__ = [
     "AlonNaorGuess",

@@ -1,7 +1,11 @@
 """Numba kernels over explicit weight matrices.
 
-The annealing kernels keep the stabilities g_i = b_i s_i, s = Wb: a flip of node i changes b'Wb by -4 g_i, so that a
-proposal costs one comparison. Their partitions are arrays of the same type as the weights.
+Weights are tuples `rows`: (weights,) for a square array, whose diagonal is ignored, and (indptr, indices, data) for a
+sparse matrix. Numba decides which of the two at compile time, because the length of a tuple is part of its type.
+
+The local search keeps the field s = Wb, because a flip then costs one row of W. Annealing keeps the stabilities
+g_i = b_i s_i: a flip of node i changes b'Wb by -4 g_i, so that a proposal costs one comparison; its partitions are
+arrays of floats.
 """
 
 import numpy as np
@@ -9,43 +13,21 @@ from numba import njit
 
 
 @njit(cache=True)
-def next_improving(partition, field, tolerance, start):
-    """Return the first node from `start` on whose flip increases b'Wb, or n if there is none."""
-    for i in range(start, partition.size):
-        if partition[i] * field[i] < -tolerance[i]:
-            return i
-    return partition.size
-
-
-@njit(cache=True)
-def add_sparse_row(indptr, indices, data, i, step, field):
-    """Add step * W[i, j] to field[j] for all stored entries of row i."""
-    for k in range(indptr[i], indptr[i + 1]):
-        field[indices[k]] += step * data[k]
-
-
-@njit(cache=True)
-def sweep_sparse(indptr, indices, data, partition, field, tolerance):
+def sweep_fields(rows, partition, field, tolerance):
     """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `field`, returns the flips."""
     flips = 0
     for i in range(partition.size):
         if partition[i] * field[i] < -tolerance[i]:
             partition[i] = -partition[i]
-            add_sparse_row(indptr, indices, data, i, 2.0 * partition[i], field)
-            flips += 1
-    return flips
-
-
-@njit(cache=True)
-def sweep_dense(weights, partition, field, tolerance):
-    """`sweep_sparse` for a square array, whose diagonal is ignored."""
-    flips = 0
-    for i in range(partition.size):
-        if partition[i] * field[i] < -tolerance[i]:
-            partition[i] = -partition[i]
             own, step = field[i], 2.0 * partition[i]
-            for j in range(partition.size):
-                field[j] += step * weights[i, j]
+            if len(rows) == 1:
+                row = rows[0][i]
+                for j in range(partition.size):
+                    field[j] += step * row[j]
+            else:
+                indptr, indices, data = rows
+                for k in range(indptr[i], indptr[i + 1]):
+                    field[indices[k]] += step * data[k]
             field[i] = own
             flips += 1
     return flips
@@ -60,20 +42,26 @@ def add_dense_rows(weights, x, total):
 
 
 # Inlined, because a call would cost a quarter of the sweep.
-@njit(inline="always")
-def _flip_sparse(indptr, indices, data, i, partition, stability):
+@njit(forceinline=True)
+def _flip(rows, i, partition, stability):
     # Read once, because the compiler cannot know that row i does not change them.
     own, sign = stability[i], partition[i]
     step = 2 * sign
-    for k in range(indptr[i], indptr[i + 1]):
-        j = indices[k]
-        stability[j] -= step * partition[j] * data[k]
+    if len(rows) == 1:
+        row = rows[0][i]
+        for j in range(partition.size):
+            stability[j] -= step * partition[j] * row[j]
+    else:
+        indptr, indices, data = rows
+        for k in range(indptr[i], indptr[i + 1]):
+            j = indices[k]
+            stability[j] -= step * partition[j] * data[k]
     partition[i] = -sign
     stability[i] = -own
 
 
 @njit(cache=True, nogil=True)
-def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, temperatures):
+def anneal_nodes(rows, partition, stability, table, offsets, temperatures):
     """Make one Metropolis sweep per temperature T; e_i = -log u_i is read from a lookup table at an offset.
 
     Updates `partition` and `stability` in place and returns the number of flips.
@@ -84,88 +72,45 @@ def anneal_sparse(indptr, indices, data, partition, stability, table, offsets, t
         temperature, offset = temperatures[sweep], offsets[sweep]
         for i in range(partition.size):
             if stability[i] < temperature * table[(offset + i) & mask]:
-                _flip_sparse(indptr, indices, data, i, partition, stability)
+                _flip(rows, i, partition, stability)
                 flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def descend_sparse(indptr, indices, data, partition, stability, tolerance):
-    """Flip nodes until no flip improves; updates `partition` and `stability` in place, returns the flips."""
-    flips, before = 0, -1
-    while flips > before:
-        before = flips
-        for i in range(partition.size):
-            if stability[i] < -tolerance[i]:
-                _flip_sparse(indptr, indices, data, i, partition, stability)
-                flips += 1
-    return flips
-
-
-@njit(cache=True, nogil=True)
-def sparse_stability(indptr, indices, data, partition, stability):
-    """Compute stability[i] = b_i sum_j w_ij b_j."""
-    for i in range(partition.size):
-        total = 0.0
-        for k in range(indptr[i], indptr[i + 1]):
-            total += data[k] * partition[indices[k]]
-        stability[i] = total * partition[i]
-
-
-@njit(cache=True, nogil=True)
-def _flip_dense(weights, i, partition, stability):
-    step, own = 2 * partition[i], stability[i]
-    row = weights[i]
-    for j in range(partition.size):
-        stability[j] -= step * partition[j] * row[j]
-    partition[i] = -partition[i]
-    # The diagonal is ignored.
-    stability[i] = -own
-
-
-@njit(cache=True, nogil=True)
-def anneal_dense(weights, partition, stability, table, offsets, temperatures):
-    """`anneal_sparse` for a square array, whose diagonal is ignored."""
-    mask = table.size - 1
+def sweep_nodes(rows, partition, stability, tolerance):
+    """`sweep_fields` with stabilities in place of the field."""
     flips = 0
-    for sweep in range(temperatures.size):
-        temperature, offset = temperatures[sweep], offsets[sweep]
-        for i in range(partition.size):
-            if stability[i] < temperature * table[(offset + i) & mask]:
-                _flip_dense(weights, i, partition, stability)
-                flips += 1
+    for i in range(partition.size):
+        if stability[i] < -tolerance[i]:
+            _flip(rows, i, partition, stability)
+            flips += 1
     return flips
 
 
 @njit(cache=True, nogil=True)
-def descend_dense(weights, partition, stability, tolerance):
-    """`descend_sparse` for a square array, whose diagonal is ignored."""
-    flips, before = 0, -1
-    while flips > before:
-        before = flips
-        for i in range(partition.size):
-            if stability[i] < -tolerance[i]:
-                _flip_dense(weights, i, partition, stability)
-                flips += 1
-    return flips
-
-
-@njit(cache=True, nogil=True)
-def dense_stability(weights, partition, stability):
+def compute_stability(rows, partition, stability):
     """Compute stability[i] = b_i sum_j w_ij b_j over j other than i."""
     for i in range(partition.size):
-        total = 0.0
-        for j in range(partition.size):
-            total += weights[i, j] * partition[j]
-        stability[i] = total * partition[i] - weights[i, i]
+        total, own = 0.0, 0.0
+        if len(rows) == 1:
+            own = rows[0][i, i]
+            for j in range(partition.size):
+                total += rows[0][i, j] * partition[j]
+        else:
+            indptr, indices, data = rows
+            for k in range(indptr[i], indptr[i + 1]):
+                total += data[k] * partition[indices[k]]
+        stability[i] = total * partition[i] - own
 
 
 @njit(cache=True, nogil=True)
-def keep_components(indptr, indices, data, best, other):
+def keep_components(rows, best, other):
     """Adopt from `other` each connected component of the difference to `best` that does not decrease b'Wb.
 
     Components have no edge between them, so that their gains are additive. Updates `best` in place.
     """
+    indptr, indices, data = rows
     n = best.size
     seen = np.zeros(n, np.bool_)
     component = np.empty(n, np.int64)
@@ -191,40 +136,26 @@ def keep_components(indptr, indices, data, best, other):
 
 
 @njit(cache=True, nogil=True)
-def dense_field(weights, partition, field):
-    """Compute field[i] = sum_j w_ij b_j."""
-    for i in range(partition.size):
-        field[i] = 0.0
-        for j in range(partition.size):
-            field[i] += weights[i, j] * partition[j]
-
-
-@njit(cache=True, nogil=True)
 def enumerate_partitions(weights):
     """Return the best of all partitions whose last entry is +1; W has no diagonal, n is small.
 
     Partitions are visited in the order of the Gray code, so that each differs from the one before by one flip.
     """
     n = weights.shape[0]
-    partition = np.ones(n)
-    field = np.zeros(n)
-    dense_field(weights, partition, field)
-    value, best = (partition * field).sum(), (partition * field).sum()
-    best_partition = partition.copy()
+    partition, stability = np.ones(n), np.empty(n)
+    compute_stability((weights,), partition, stability)
+    value, best, best_partition = stability.sum(), stability.sum(), partition.copy()
     for count in range(1, 1 << (n - 1)):
         i, bits = 0, count
         while bits & 1 == 0:
             bits >>= 1
             i += 1
-        value -= 4.0 * partition[i] * field[i]
-        partition[i] = -partition[i]
-        # The field is recomputed regularly, before rounding errors accumulate.
+        value -= 4.0 * stability[i]
+        _flip((weights,), i, partition, stability)
+        # The stabilities are recomputed regularly, before rounding errors accumulate.
         if count & 63 == 0:
-            dense_field(weights, partition, field)
-            value = (partition * field).sum()
-        else:
-            for j in range(n):
-                field[j] += 2.0 * partition[i] * weights[i, j]
+            compute_stability((weights,), partition, stability)
+            value = stability.sum()
         if value > best:
             best = value
             best_partition[:] = partition

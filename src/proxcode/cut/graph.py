@@ -6,13 +6,14 @@ flipped. The diagonal of W adds a constant to b'Wb (Theorem 4) and is left out e
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import add_dense_rows, add_sparse_row, next_improving, sweep_dense, sweep_sparse
+from proxcode.cut._kernels import add_dense_rows, sweep_fields
 from proxcode.cut.result import Partition
 
 Vector = NDArray[np.float64]
@@ -103,16 +104,18 @@ class ExplicitGraph(SignedGraph):
     """
 
     weights: Any
-    _degrees: Vector | None = None
-
-    def absolute_degrees(self) -> Vector:
-        if self._degrees is None:
-            self._degrees = self._sum_rows()
-        return self._degrees
 
     @abstractmethod
-    def _sum_rows(self) -> Vector:
-        """Compute the sums of |w_ij| over j."""
+    def __init__(self, W: Any) -> None:
+        """Store the weights."""
+
+    def absolute_degrees(self) -> Vector:
+        return self._degrees
+
+    @cached_property
+    @abstractmethod
+    def _degrees(self) -> Vector:
+        """Sums of |w_ij| over j."""
 
     @abstractmethod
     def count_edges(self) -> int:
@@ -122,9 +125,10 @@ class ExplicitGraph(SignedGraph):
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
         """Yield the stored weights; those of a large array in blocks of rows."""
 
+    @property
     @abstractmethod
-    def divided(self, unit: float) -> "ExplicitGraph":
-        """Return the graph with all weights divided by `unit`."""
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        """The weights as `_kernels` reads them."""
 
     def field(self, partition: Partition) -> Vector:
         return self.matvec(partition.astype(np.float64))
@@ -133,7 +137,17 @@ class ExplicitGraph(SignedGraph):
         return field
 
     def next_improving(self, partition: Partition, field: Vector, tolerance: Vector, start: int) -> int:
-        return int(next_improving(partition, field, tolerance, start))
+        improving = np.flatnonzero(partition[start:] * field[start:] < -tolerance[start:])
+        return start + int(improving[0]) if improving.size else self.n_nodes
+
+    def flip(self, node: int, partition: Partition, field: Vector) -> None:
+        row, own = self.weights[[node]], field[node]
+        partition[node] = -partition[node]
+        field += 2.0 * partition[node] * (row.toarray() if sp.issparse(row) else row)[0]
+        field[node] = own
+
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
+        return int(sweep_fields(self.rows, partition, field, tolerance))
 
 
 class DenseGraph(ExplicitGraph):
@@ -162,28 +176,21 @@ class DenseGraph(ExplicitGraph):
         add_dense_rows(self.weights, x, product)
         return product - self.diagonal * x
 
-    def _sum_rows(self) -> Vector:
-        sums = [np.abs(self.weights[rows]).sum(axis=1, dtype=np.float64) for rows in row_blocks(self.n_nodes)]
+    @cached_property
+    def _degrees(self) -> Vector:
+        sums = [np.abs(block).sum(axis=1, dtype=np.float64) for block in self.weight_blocks()]
         return np.concatenate(sums) - np.abs(self.diagonal)
 
-    def flip(self, node: int, partition: Partition, field: Vector) -> None:
-        partition[node] = -partition[node]
-        own = field[node]
-        field += (2.0 * partition[node]) * self.weights[node]
-        field[node] = own
-
-    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
-        return int(sweep_dense(self.weights, partition, field, tolerance))
+    @property
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        return (self.weights,)
 
     def count_edges(self) -> int:
-        n_entries = sum(int(np.count_nonzero(self.weights[rows])) for rows in row_blocks(self.n_nodes))
+        n_entries = sum(int(np.count_nonzero(block)) for block in self.weight_blocks())
         return (n_entries - int(np.count_nonzero(self.diagonal))) // 2
 
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
         yield from (self.weights[rows] for rows in row_blocks(self.n_nodes))
-
-    def divided(self, unit: float) -> "DenseGraph":
-        return DenseGraph(self.weights / unit)
 
     def is_satisfied(self, partition: Partition) -> bool:
         for rows in row_blocks(self.n_nodes):
@@ -219,26 +226,19 @@ class SparseGraph(ExplicitGraph):
     def matvec(self, x: Vector) -> Vector:
         return self.weights @ x
 
-    def _sum_rows(self) -> Vector:
+    @cached_property
+    def _degrees(self) -> Vector:
         return np.asarray(abs(self.weights).sum(axis=1)).ravel()
 
-    def flip(self, node: int, partition: Partition, field: Vector) -> None:
-        partition[node] = -partition[node]
-        W = self.weights
-        add_sparse_row(W.indptr, W.indices, W.data, node, 2.0 * partition[node], field)
-
-    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
-        W = self.weights
-        return int(sweep_sparse(W.indptr, W.indices, W.data, partition, field, tolerance))
+    @property
+    def rows(self) -> tuple[NDArray[Any], ...]:
+        return self.weights.indptr, self.weights.indices, self.weights.data
 
     def count_edges(self) -> int:
         return int(self.weights.nnz) // 2
 
     def weight_blocks(self) -> Iterator[NDArray[Any]]:
         yield self.weights.data
-
-    def divided(self, unit: float) -> "SparseGraph":
-        return SparseGraph(self.weights / unit)
 
     def is_satisfied(self, partition: Partition) -> bool:
         own = np.repeat(partition, np.diff(self.weights.indptr))

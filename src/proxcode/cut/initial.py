@@ -1,15 +1,16 @@
+# ruff: noqa: D102 (methods are documented in the base class)
 """Initial guesses: the partitions that a search starts from."""
 
 from abc import ABC, abstractmethod
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.graph import ExplicitGraph, SignedGraph
-from proxcode.cut.mixing import mix, scaled, shifted_vectors
+from proxcode.cut.relaxation import mix, scaled, shifted_vectors, smallest_eigenpairs, smallest_laplacian_eigenvectors
 from proxcode.cut.result import Partition
-from proxcode.cut.spectral import smallest_eigenpairs, smallest_laplacian_eigenvectors
 from proxcode.cut.validation import check_partition
 from proxcode.utils.validation import check_whole
 
@@ -18,7 +19,7 @@ class InitialGuess(ABC, BaseEstimator):
     """Base class of initial guesses."""
 
     @abstractmethod
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
+    def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         """Return a partition as a vector of -1 and +1."""
 
     def restricted(self, graph: SignedGraph, nodes: NDArray[np.int64]) -> "InitialGuess":
@@ -43,36 +44,31 @@ class GivenGuess(InitialGuess):
     def __init__(self, partition: ArrayLike) -> None:
         self.partition = partition
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return a copy of the partition."""
+    def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         return check_partition("initial", self.partition, graph.n_nodes)
 
     def restricted(self, graph: SignedGraph, nodes: NDArray[np.int64]) -> "GivenGuess":
-        """Return the partition of some of the nodes."""
         return GivenGuess(check_partition("initial", self.partition, graph.n_nodes)[nodes])
 
 
 class RandomGuess(InitialGuess):
     """A random sign for each node (R in the paper's figures)."""
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return a random partition."""
+    def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         return (2 * rng.integers(0, 2, graph.n_nodes) - 1).astype(np.int8)
 
 
 class LaplacianGuess(InitialGuess):
     """Signs of the smallest non-trivial eigenvector of L = D - W, D_ii = sum_j w_ij (L in the paper)."""
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the signs of the eigenvector."""
+    def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         return signs_of(smallest_laplacian_eigenvectors(graph, 1, rng)[:, 0])
 
 
 class SignedLaplacianGuess(InitialGuess):
     """Signs of the smallest eigenvector of the signed Laplacian D - W, D_ii = sum_j |w_ij| (SL in the paper)."""
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the signs of the eigenvector."""
+    def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         degrees = graph.absolute_degrees()
         vectors = smallest_eigenpairs(lambda x: degrees * x - graph.matvec(x), graph.n_nodes, 1, rng)[1]
         return signs_of(vectors[:, 0])
@@ -90,8 +86,7 @@ class ProjectionGuess(InitialGuess):
     def __init__(self, n_vectors: int = 3) -> None:
         self.n_vectors = n_vectors
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the signs of the projection."""
+    def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         check_whole("n_vectors", self.n_vectors, 1)
         vectors = smallest_laplacian_eigenvectors(graph, self.n_vectors, rng)
         return signs_of(vectors @ rng.standard_normal(vectors.shape[1]))
@@ -127,8 +122,7 @@ class AlonNaorGuess(InitialGuess):
         self.max_iter = max_iter
         self.tolerance = tolerance
 
-    def guess(self, graph: SignedGraph, rng: np.random.Generator) -> Partition:
-        """Return the best of the rounded partitions."""
+    def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         check_whole("n_roundings", self.n_roundings, 1)
         effort = self.rank, self.max_iter, self.tolerance, rng
         if isinstance(graph, ExplicitGraph):

@@ -5,7 +5,7 @@
    nodes are numbered from 0; a set or an iterator of tuples likewise.
 3. Everything else must be a square matrix; the names of a pandas DataFrame are those of the nodes.
 
-Repeated edges and edges with a direction follow the one rule of `proxcode.cut.edges`.
+Repeated edges and edges with a direction follow the one rule of `proxcode.cut.symmetric`.
 """
 
 import reprlib
@@ -18,9 +18,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut.edges import Directed, check_directed, undirected_weights
 from proxcode.cut.graph import Edges, ExplicitGraph, SignedGraph, SparseGraph
-from proxcode.cut.matrices import check_real, matrix_graph
+from proxcode.cut.symmetric import Directed, check_directed, check_real, matrix_graph, undirected_weights
 
 # Array, DataFrame, scipy.sparse matrix, networkx graph, list of edges or SignedGraph; most of them have no types.
 GraphLike: TypeAlias = Any
@@ -91,16 +90,6 @@ def check_unmasked(name: str, values: Any) -> None:
         raise TypeError(f"{name} is a masked array: pass {name}.filled(0), in which masked entries are 0")
 
 
-def has_edges(W: Any) -> bool:
-    """Whether a graph is given by its edges and not by a matrix."""
-    if isinstance(W, SignedGraph):
-        return False
-    W = _as_known_form(W)
-    if isinstance(W, np.ndarray):
-        return W.ndim == 2 and W.shape[1] == 3 and W.shape[0] != 3
-    return not sp.issparse(W)
-
-
 def check_sum(graph: SignedGraph) -> None:
     """Raise ValueError for weights whose sums overflow or vanish."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -128,9 +117,9 @@ def _read(W: Any, directed: Directed | None, weight_of: Callable[..., float]) ->
     """Read a graph; `weight_of` returns the weight of an edge of a networkx graph from its ends and attributes."""
     if isinstance(W, SignedGraph):
         return W
-    given, W = W, _as_known_form(W)
-    names = _names(given)
-    if has_edges(W):
+    names, W = _names(W), _as_known_form(W)
+    is_edge_array = isinstance(W, np.ndarray) and W.ndim == 2 and W.shape[1] == 3 and W.shape[0] != 3
+    if _is_networkx(W) or isinstance(W, list) or is_edge_array:
         n, first, second, weight = _networkx_edges(W, weight_of) if _is_networkx(W) else _numbered_edges(W)
         symmetric = undirected_weights(n, first, second, weight, directed=directed, names=names)
         graph: SignedGraph = SparseGraph(symmetric)
@@ -145,14 +134,11 @@ def _is_networkx(W: Any) -> bool:
     return hasattr(W, "nodes") and hasattr(W, "edges") and hasattr(W, "is_directed")
 
 
-def _is_list_of_tuples(W: Any) -> bool:
-    return isinstance(W, list) and len(W) > 0 and all(isinstance(edge, tuple) for edge in W)
-
-
 def _as_known_form(W: Any) -> Any:
     """Return a networkx graph, a sparse matrix or a list of tuples as it is, everything else as an array."""
     W = listed(W)
-    if _is_networkx(W) or sp.issparse(W) or _is_list_of_tuples(W):
+    is_list_of_tuples = isinstance(W, list) and len(W) > 0 and all(isinstance(edge, tuple) for edge in W)
+    if _is_networkx(W) or sp.issparse(W) or is_list_of_tuples:
         return W
     if isinstance(W, Mapping):
         raise TypeError("W is a dictionary: expected a matrix, a networkx graph or a list of tuples (i, j, weight)")
@@ -215,7 +201,7 @@ def _sign_of(u: Any, v: Any, attributes: Mapping[str, Any]) -> float:
 
 def _numbered_edges(W: Any) -> tuple[int, *Edges]:
     """Return the number of nodes, and the first node, the second node and the weight of each edge."""
-    edges = _tuples(W) if _is_list_of_tuples(W) else np.asarray(W)
+    edges = _tuples(W) if isinstance(W, list) else W
     check_real(edges)
     if len(edges) == 0:
         raise ValueError("W has no nodes: expected at least one edge, or a matrix")

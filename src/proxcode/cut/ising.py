@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -15,12 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from proxcode.cut.edges import Directed
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
-from proxcode.cut.inputs import GraphLike, as_graph, as_number, check_sum, check_unmasked, has_edges, listed
+from proxcode.cut.inputs import GraphLike, as_graph, as_number, check_sum, check_unmasked, listed
 from proxcode.cut.problems import View
 from proxcode.cut.result import Partition, relative_gap
 from proxcode.cut.search import SearchSettings, solve
+from proxcode.cut.symmetric import Directed
 from proxcode.cut.validation import check_partition
 
 
@@ -108,70 +108,66 @@ def _spin_graph(h: Any, J: Any, directed: Directed | None, spins: Any) -> DenseG
     """Return the graph of the spins and one additional node; checks that initial spins fit."""
     J = listed(J)
     # SciPy's dok arrays are dictionaries too.
-    has_names = isinstance(J, Mapping) and not sp.issparse(J)
-    graph, fields, nodes = _named_model(h, J) if has_names else _model(h, J, directed)
+    if isinstance(J, Mapping) and not sp.issparse(J):
+        h, graph, n = _named_model(h, J)
+    else:
+        graph = as_graph(J, directed)
+        is_edge_list = isinstance(graph, SparseGraph) and graph is not J and graph.nodes is None and not sp.issparse(J)
+        n = max(graph.n_nodes, len(h)) if is_edge_list and np.ndim(h) == 1 else graph.n_nodes
+    fields = _fields(h, range(n) if graph.nodes is None else graph.nodes)
     if spins is not None:
-        check_partition("initial", spins, len(fields), "spins")
+        check_partition("initial", spins, n, "spins")
     bordered = _bordered(graph, fields)
-    bordered.nodes = None if nodes is None else [*nodes, None]
+    bordered.nodes = None if graph.nodes is None else [*graph.nodes, None]
     check_sum(bordered)
     return bordered
 
 
-def _model(h: Any, J: Any, directed: Directed | None) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:
-    """Return couplings, fields and the names of the spins."""
-    graph = as_graph(J, directed)
-    fields = _fields(_by_name(h, graph) if isinstance(h, Mapping) else h)
-    n = len(fields) if fields.ndim == 1 else -1
-    fits = n == graph.n_nodes or (n > graph.n_nodes and has_edges(J) and graph.nodes is None)
-    if not fits or not np.isfinite(fields).all():
-        held = f"holds {reprlib.repr(h)}" if fits else f"has shape {fields.shape}"
-        raise ValueError(f"h {held}: expected one finite field for each of {graph.n_nodes} spins")
-    return graph, fields, graph.nodes
-
-
-def _by_name(h: Mapping[Any, Any], graph: SignedGraph) -> list[Any]:
-    names = range(graph.n_nodes) if graph.nodes is None else graph.nodes
-    if unknown := set(h) - set(names):
-        raise ValueError(f"h has a field for {next(iter(unknown))!r}: expected one of the {graph.n_nodes} spins of J")
-    return [h.get(name, 0.0) for name in names]
-
-
-def _fields(h: Any) -> NDArray[Any]:
-    """Return fields as an array of floats."""
+def _fields(h: Any, names: Sequence[Any]) -> NDArray[Any]:
+    """Return the fields of all spins as an array of floats."""
     check_unmasked("h", h)
-    fields = np.asarray(h)
-    if fields.dtype in (np.float32, np.float64):
-        return fields
-    try:
-        if fields.dtype.kind not in "biufO":
-            raise TypeError
-        return fields.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"h holds {reprlib.repr(h)}: expected a real number for each spin") from None
+    if isinstance(h, Mapping):
+        if unknown := set(h) - set(names):
+            raise ValueError(f"h has a field for {next(iter(unknown))!r}: expected one of the {len(names)} spins of J")
+        h = [h.get(name, 0.0) for name in names]
+    fields, held = np.asarray(h), f"h holds {reprlib.repr(h)}"
+    if fields.dtype not in (np.float32, np.float64):
+        try:
+            if fields.dtype.kind not in "biufO":
+                raise TypeError
+            fields = fields.astype(np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{held}: expected a real number for each spin") from None
+    fits = fields.shape == (len(names),)
+    if not fits or not np.isfinite(fields).all():
+        held = held if fits else f"h has shape {fields.shape}"
+        raise ValueError(f"{held}: expected one finite field for each of {len(names)} spins")
+    return fields
 
 
-def _named_model(h: Any, J: Mapping[Any, Any]) -> tuple[SignedGraph, NDArray[Any], list[Any] | None]:
-    """Return the couplings of a dictionary as dimod uses it, the fields and the names of the spins."""
-    if not isinstance(h, Mapping) and np.ndim(h) != 1:
-        raise ValueError(f"h is {reprlib.repr(h)}: expected one field for each spin, or {{spin: field}}")
+def _named_model(h: Any, J: Mapping[Any, Any]) -> tuple[Mapping[Any, Any], SignedGraph, int]:
+    """Return the fields by spin, the couplings of a dictionary as dimod uses it, and the number of spins."""
+    if not isinstance(h, Mapping):
+        if np.ndim(h) != 1:
+            raise ValueError(f"h is {reprlib.repr(h)}: expected one field for each spin, or {{spin: field}}")
+        h = dict(enumerate(h))
     for pair in J:
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ValueError(f"J has the key {pair!r}: expected {{(spin, spin): coupling}}")
-    given = h if isinstance(h, Mapping) else dict(enumerate(h))
-    names = list(dict.fromkeys([*given, *(name for pair in J for name in pair)]))
+    names = list(dict.fromkeys([*h, *(name for pair in J for name in pair)]))
     if not names:
         raise ValueError("the model has no spins: expected at least one field or coupling")
-    are_numbers = all(isinstance(name, int | np.integer) and name >= 0 for name in names)
-    if are_numbers:
-        names = list(range(_count_spins(names)))
+    if are_numbers := all(isinstance(name, int | np.integer) and name >= 0 for name in names):
+        if (largest := int(max(names))) >= 100 * len(names) + 1_000_000:
+            raise ValueError(
+                f"the model has the spin {largest}, but only {len(names)} spins: number the spins from 0 on"
+            )
+        names = list(range(largest + 1))
     number = {name: i for i, name in enumerate(names)}
     edges = [(number[u], number[v], _coupling(u, v, coupling)) for (u, v), coupling in J.items()]
     graph = as_graph(edges or [(0, 0, 0.0)], directed="sum")
-    fields = _fields([given.get(name, 0.0) for name in names])
-    if not np.isfinite(fields).all():
-        raise ValueError(f"h holds {reprlib.repr(h)}: expected one finite field for each of {len(names)} spins")
-    return graph, fields, None if are_numbers else names
+    graph.nodes = None if are_numbers else names
+    return h, graph, len(names)
 
 
 def _coupling(u: Any, v: Any, coupling: Any) -> float:
@@ -180,13 +176,6 @@ def _coupling(u: Any, v: Any, coupling: Any) -> float:
         if math.isfinite(number := as_number(u, v, coupling)):
             return number
     raise ValueError(f"J has {reprlib.repr(coupling)} at ({u!r}, {v!r}): expected a finite number")
-
-
-def _count_spins(numbers: list[int]) -> int:
-    largest = max(numbers)
-    if largest >= 100 * len(numbers) + 1_000_000:
-        raise ValueError(f"the model has the spin {largest}, but only {len(numbers)} spins: number the spins from 0 on")
-    return int(largest) + 1
 
 
 def _bordered(graph: SignedGraph, fields: NDArray[Any]) -> DenseGraph | SparseGraph:

@@ -9,11 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.cut.edges import Directed
-from proxcode.cut.graph import DenseGraph, ExplicitGraph, SparseGraph
+from proxcode.cut.graph import ExplicitGraph
 from proxcode.cut.inputs import GraphLike, as_graph, sign_graph
 from proxcode.cut.result import Cut, Partition, Progress, relative_gap
 from proxcode.cut.search import SearchSettings, solve
+from proxcode.cut.symmetric import Directed
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,18 +109,12 @@ def max_cut(G: GraphLike, *, directed: Directed | None = None, **settings: Unpac
 
 
 def _negated(given: GraphLike, directed: Directed | None) -> ExplicitGraph:
-    """Return the graph with all weights negated, in place unless they share memory with the user's."""
     graph = as_graph(given, directed)
-    if not isinstance(graph, DenseGraph | SparseGraph):
+    if not isinstance(graph, ExplicitGraph):
         raise ValueError(f"{type(graph).__name__} does not store its weights: pass a matrix or a list of edges")
-    if graph is given or (isinstance(graph, DenseGraph) and np.may_share_memory(graph.weights, np.asarray(given))):
-        negated = type(graph)(-graph.weights)
-        negated.nodes = graph.nodes
-        return negated
-    graph.weights *= -1
-    if isinstance(graph, DenseGraph):
-        graph.diagonal *= -1
-    return graph
+    negated = type(graph)(-graph.weights)
+    negated.nodes = graph.nodes
+    return negated
 
 
 @dataclass(frozen=True, eq=False)

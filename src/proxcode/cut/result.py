@@ -1,7 +1,7 @@
 """The result of a search."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,10 +94,6 @@ class Cut:
     def frustrated_weight(self) -> float:
         """Sum of |w_ij| over the frustrated edges; their number where all weights are -1 and +1."""
         return float(np.abs(self._frustrated()[2]).sum())
-
-    def bounded(self, upper_bound: float) -> "Cut":
-        """Return the same cut with the smaller one of its own and another upper bound."""
-        return replace(self, upper_bound=min(self.upper_bound, upper_bound))
 
     def _frustrated(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         first, second, weight = self._known_graph().edges()

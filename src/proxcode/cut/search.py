@@ -1,6 +1,6 @@
 """The signed graph cut: maximise b'Wb over b in {-1, +1}^n (Eq. 11).
 
-1. Read the graph (`as_graph`).
+1. Read the graph (`as_graph`). With a time limit, compile the numba kernels next; the time for that does not count.
 2. Search: `Annealing`, the default, or `Restarts`, the paper's local search from several initial guesses.
 3. On request, compute an upper bound of b'Wb over all partitions (`certify`).
 """
@@ -11,23 +11,26 @@ import copy
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from typing import Protocol, TypedDict
+from functools import cache, partial
+from typing import Any, Protocol, TypedDict
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from proxcode.cut.annealing.search import Annealing
+from proxcode.cut.annealing.walks import walk_on
 from proxcode.cut.bounds.base import UpperBound
-from proxcode.cut.bounds.certificates import certify
-from proxcode.cut.edges import Directed
-from proxcode.cut.graph import SignedGraph
-from proxcode.cut.initial import GivenGuess, InitialGuess
+from proxcode.cut.bounds.certificates import SuitableBound, certify
+from proxcode.cut.bounds.semidefinite import SemidefiniteBound
+from proxcode.cut.graph import DenseGraph, SignedGraph, sparse_graph
+from proxcode.cut.initial import AlonNaorGuess, GivenGuess, InitialGuess, RandomGuess
 from proxcode.cut.inputs import GraphLike, as_graph
+from proxcode.cut.relaxation import mix
+from proxcode.cut.restarts import BitUpdate
 from proxcode.cut.result import Cut, Partition
-from proxcode.cut.updates import BitUpdate
+from proxcode.cut.symmetric import Directed
 from proxcode.cut.validation import RandomState, as_generator, check_component, check_partition, check_time_limit
-from proxcode.cut.warm_up import warm_up
 
 # Part of the time limit that the search may use even if reading the graph took longer.
 LEAST_SEARCH = 0.1
@@ -36,7 +39,7 @@ LEAST_SEARCH = 0.1
 class Search(Protocol):
     """A search for a cut: `Annealing` or `Restarts`."""
 
-    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
+    def solve(self, graph: SignedGraph, rng: Generator, time_limit: float | None = None) -> Cut:
         """Return a partition with large b'Wb."""
 
 
@@ -102,19 +105,11 @@ def signed_cut(
     >>> bool(cut.partition[0] == cut.partition[1] != cut.partition[2] == cut.partition[3]), cut.value, cut.proved
     (True, 12.0, True)
     """
-    return solve(
-        partial(as_graph, W, directed),
-        search=search,
-        bound=bound,
-        initial=initial,
-        time_limit=time_limit,
-        random_state=random_state,
-    )
+    return solve(partial(as_graph, W, directed), search, bound, initial, time_limit, random_state)
 
 
 def solve(
     read: Callable[[], SignedGraph],
-    *,
     search: Search | None = None,
     bound: UpperBound | None = None,
     initial: InitialGuess | ArrayLike | None = None,
@@ -135,7 +130,7 @@ def solve(
     seconds = time_limit
     if time_limit is not None:
         seconds = max(time_limit - (clock() - start), LEAST_SEARCH * time_limit)
-        warm_up(graph, guess, bound)
+        _warm_up(graph, guess, bound)
     cut = search.solve(graph, rng, seconds)
     if cut.graph is None:
         cut = replace(cut, graph=graph)
@@ -168,3 +163,48 @@ def _no_worse(cut: Cut, graph: SignedGraph, given: Partition) -> Cut:
     improved = BitUpdate().improve(graph, given, np.random.default_rng(0))
     value = graph.value(improved.partition)
     return replace(cut, partition=improved.partition, value=value, upper_bound=max(cut.upper_bound, value))
+
+
+def _warm_up(graph: SignedGraph, initial: InitialGuess | None, bound: UpperBound | None) -> None:
+    """Compile, or load from the cache, the kernels that the search and the bound of a graph need."""
+    weights = graph.weights if isinstance(graph, DenseGraph) else np.empty(0)
+    compile_search(weights.dtype, weights.flags.writeable)
+    if isinstance(initial, AlonNaorGuess) or isinstance(bound, SemidefiniteBound | SuitableBound):
+        compile_mixing(weights.dtype)
+
+
+@cache
+def compile_search(dtype: np.dtype[Any], is_writeable: bool = True) -> None:
+    """Run all kernels of a search on small graphs.
+
+    The kernels of sparse graphs, those of dense graphs in float64, into which a sparse graph may be converted, and
+    those of dense weights of the given type; numba compiles separately for arrays that are not writeable.
+    """
+    rng, n = np.random.default_rng(0), 30
+    first, step = np.repeat(np.arange(n), 3), np.tile([1, 2, 5], n)
+    signs = rng.choice([-1.0, 1.0], 3 * n)
+    graphs: list[SignedGraph] = [sparse_graph(n, first, (first + step) % n, unit * signs) for unit in (1.0, 1 / 3)]
+    W = np.triu(rng.normal(size=(n, n)), 1)
+    graphs.append(DenseGraph(W + W.T))
+    if dtype != np.float64 or not is_writeable:
+        given = (W + W.T).astype(dtype)
+        given.flags.writeable = is_writeable
+        graphs.append(DenseGraph(given))
+    for graph in graphs:
+        walk, partition = walk_on(graph, rng), RandomGuess().guess(graph, rng)
+        walk.place(partition)
+        walk.anneal(np.ones(1), np.zeros(1, np.int64))
+        walk.descend()
+        walk.combine(partition, walk.partition)
+        BitUpdate().improve(graph, partition, rng)
+    small = Annealing().solve(sparse_graph(7, *np.triu_indices(7, 1), rng.normal(size=21)), rng)
+    # Ctrl-C during the compilation is meant for the caller's graph.
+    if small.status == "interrupted":
+        raise KeyboardInterrupt
+
+
+@cache
+def compile_mixing(dtype: np.dtype[Any]) -> None:
+    """Run the kernel of the mixing method on sparse weights and on dense weights of the given type."""
+    for kind in (np.dtype(np.float64), dtype):
+        mix(DenseGraph(np.ones((2, 2), kind)), None, 1, 0.0, np.random.default_rng(0))

@@ -21,7 +21,7 @@ from proxcode.files._base import FilePath, by_suffix, existing_file, readable
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
 
 if TYPE_CHECKING:
-    from proxcode.cut.edges import Directed
+    from proxcode.cut.symmetric import Directed
 
 # Names of two columns that are recognised as a header in any file.
 _HEADERS = {("i", "j"), ("u", "v"), ("source", "target"), ("from", "to"), ("src", "dst"), ("node1", "node2")}
@@ -46,11 +46,6 @@ class _Edges(NamedTuple):
     first: NDArray[np.int64]
     second: NDArray[np.int64]
     weight: NDArray[np.float64]
-    names: NDArray[Any]
-
-
-class _Matrix(NamedTuple):
-    entries: Any
     names: NDArray[Any]
 
 
@@ -103,29 +98,28 @@ def read_graph(path: FilePath, directed: Directed | None = None) -> Graph:
     path = existing_file(path)
     content = by_suffix(path, _GRAPH_FORMATS)(path)
     try:
-        weights = _symmetric_weights(content, directed)
+        return _symmetric(content, directed)
     except ValueError as error:
         hint = " (command line: --directed)" if "directed=" in str(error) else ""
         raise ValueError(f"{path}: {error}{hint}") from None
-    return Graph(weights=weights, names=content.names)
 
 
-def _symmetric_weights(content: _Edges | _Matrix, directed: Directed | None) -> Any:
-    from proxcode.cut.edges import undirected_weights
+def _symmetric(content: Any, directed: Directed | None) -> Graph:
+    """Return the graph of `_Edges` or of a square matrix."""
     from proxcode.cut.graph import SparseGraph
-    from proxcode.cut.matrices import matrix_graph
+    from proxcode.cut.symmetric import matrix_graph, undirected_weights
 
-    if isinstance(content, _Matrix):
-        weights = SparseGraph(matrix_graph(content.entries, directed).weights).weights
-        has_edges = weights.nnz > 0
-    else:
+    if isinstance(content, _Edges):
         first, second, weight, names = content
         weights = undirected_weights(len(names), first, second, weight, directed=directed, names=names)
         has_edges = (first != second).any()
+    else:
+        weights = SparseGraph(matrix_graph(content, directed).weights).weights
+        names, has_edges = np.arange(content.shape[0]), weights.nnz > 0
     if not has_edges:
         raise ValueError("no edge between two different nodes: expected at least one")
     weights.eliminate_zeros()
-    return weights
+    return Graph(weights=weights, names=names)
 
 
 def _from_table(path: Path) -> _Edges:
@@ -143,9 +137,9 @@ def _from_blanks(path: Path) -> _Edges:
 
 
 def _split_lines(path: Path) -> list[_Row]:
-    return [
-        _Row(line, text.split()) for line, text in text_lines(path) if text.strip() and text.lstrip()[0] not in "#%"
-    ]
+    """Return the lines that are neither blank nor comments."""
+    rows = [_Row(line, text.split()) for line, text in text_lines(path)]
+    return [row for row in rows if row.cells and row.cells[0][0] not in "#%"]
 
 
 def _is_gset(rows: list[_Row]) -> bool:
@@ -162,14 +156,12 @@ def _is_gset(rows: list[_Row]) -> bool:
 def _numbered(path: Path, n: int, m: int, rows: list[_Row]) -> _Edges:
     """Return m edges between nodes that are numbered from 1 to n."""
     _check_count(path, rows, m)
-    if not rows:
-        return _Edges(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.arange(1, n + 1))
     weights = _weights(path, rows)
     for line, cells in rows:
         for cell in cells[:2]:
             if not (cell.isdecimal() and 1 <= int(cell) <= n):
                 raise ValueError(f"{path}: line {line} has the node {cell!r}: expected an integer from 1 to {n}")
-    ends = np.array([row.cells[:2] for row in rows]).astype(np.int64) - 1
+    ends = np.array([row.cells[:2] for row in rows]).astype(np.int64).reshape(-1, 2) - 1
     return _Edges(ends[:, 0], ends[:, 1], weights, np.arange(1, n + 1))
 
 
@@ -187,12 +179,12 @@ def _edge_list(path: Path, rows: list[_Row]) -> _Edges:
     if "" in nodes:
         line = rows[nodes.index("") // 2].line
         raise ValueError(f"{path}: line {line} has an empty cell: expected the names of both nodes of the edge")
-    names, number = _numbered_names(nodes)
+    names, number = _distinct(nodes)
     ends = number.astype(np.int64).reshape(-1, 2)
     return _Edges(ends[:, 0], ends[:, 1], weights, names)
 
 
-def _numbered_names(nodes: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _distinct(nodes: list[str]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the distinct names of the nodes, and the position of each node among them."""
     # "1_0" is a name, although NumPy would convert it to 10.
     if all(map(is_number, nodes)):
@@ -214,12 +206,11 @@ def _is_header(rows: list[_Row]) -> bool:
 
 
 def _weights(path: Path, rows: list[_Row]) -> NDArray[np.float64]:
-    width = len(rows[0].cells)
+    width = len(rows[0].cells) if rows else 2
     for line, cells in rows:
         if len(cells) not in (2, 3) or len(cells) != width:
-            raise ValueError(
-                f"{path}: line {line} has {len(cells)} cells: expected i, j or, in all lines, i, j, weight"
-            )
+            expected = "expected i, j or, in all lines, i, j, weight"
+            raise ValueError(f"{path}: line {line} has {len(cells)} cells: {expected}")
         if width == 3 and not is_number(cells[2]):
             raise ValueError(f"{path}: line {line} has the weight {cells[2]!r}: expected a number")
     return np.array([float(row.cells[2]) if width == 3 else 1.0 for row in rows])
@@ -228,30 +219,25 @@ def _weights(path: Path, rows: list[_Row]) -> NDArray[np.float64]:
 def _from_market(path: Path) -> _Edges:
     # scipy.io.mmread is not used, because SciPy 1.17 terminates the process on some damaged files.
     banner = next(text_lines(path))[1].lower().split()
-    if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"] or banner[2] not in _MARKET_LAYOUTS:
+    if len(banner) != 5 or banner[:2] != ["%%matrixmarket", "matrix"] or banner[2] not in ("coordinate", "array"):
         raise ValueError(f"{path} is not a Matrix Market file: expected %%MatrixMarket in its first line")
     _, _, layout, field, symmetry = banner
     if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
         raise ValueError(f"{path} holds a {field} {symmetry} matrix: expected a real general or symmetric one")
     rows = _split_lines(path)
-    n_sizes = {"coordinate": 3, "array": 2}[layout]
+    n_sizes = 3 if layout == "coordinate" else 2
     if not rows or len(rows[0].cells) != n_sizes or not all(map(str.isdecimal, rows[0].cells)):
         raise ValueError(f"{path} has no line of {n_sizes} sizes below its comments: copy or create the file again")
-    n, n_columns, *_ = sizes = [int(cell) for cell in rows[0].cells]
-    if n != n_columns or not n:
-        raise ValueError(f"{path} has shape ({n}, {n_columns}): expected an n x n matrix of the weights of n nodes")
-    return _MARKET_LAYOUTS[layout](path, sizes, rows[1:], symmetry)
+    sizes = [int(cell) for cell in rows[0].cells]
+    _check_square(path, tuple(sizes[:2]))
+    if layout == "coordinate":
+        return _numbered(path, sizes[0], sizes[2], rows[1:])
+    return _market_array(path, sizes[0], rows[1:], symmetry)
 
 
-def _market_entries(path: Path, sizes: list[int], rows: list[_Row], symmetry: str) -> _Edges:
-    return _numbered(path, sizes[0], sizes[2], rows)
-
-
-def _market_array(path: Path, sizes: list[int], rows: list[_Row], symmetry: str) -> _Edges:
+def _market_array(path: Path, n: int, rows: list[_Row], symmetry: str) -> _Edges:
     """Read all values column by column; those of a symmetric matrix from the diagonal down."""
-    n = sizes[0]
-    n_values = n * n if symmetry == "general" else n * (n + 1) // 2
-    _check_count(path, rows, n_values)
+    _check_count(path, rows, n * n if symmetry == "general" else n * (n + 1) // 2)
     for line, cells in rows:
         if len(cells) != 1 or not is_number(cells[0]):
             raise ValueError(f"{path}: line {line} holds {' '.join(cells)!r}: expected one number")
@@ -262,29 +248,26 @@ def _market_array(path: Path, sizes: list[int], rows: list[_Row], symmetry: str)
     return _Edges(entries.row.astype(np.int64), entries.col.astype(np.int64), entries.data, np.arange(1, n + 1))
 
 
-_MARKET_LAYOUTS = {"coordinate": _market_entries, "array": _market_array}
+def _from_npy(path: Path) -> Any:
+    matrix = map_npy(path)
+    _check_square(path, matrix.shape)
+    return matrix
 
 
-def _from_npy(path: Path) -> _Matrix:
-    return _matrix(path, map_npy(path))
-
-
-def _from_npz(path: Path) -> _Matrix:
+def _from_npz(path: Path) -> Any:
     # NumPy leaves a file open that it cannot read, so it is opened here.
     with readable(path, "scipy.sparse npz", *ZIP_ERRORS), path.open("rb") as file:
         matrix = sp.load_npz(file)
-    return _matrix(path, matrix)
+    _check_square(path, matrix.shape)
+    return matrix
 
 
-def _matrix(path: Path, matrix: Any) -> _Matrix:
-    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.shape[0]:
-        raise ValueError(f"{path} has shape {matrix.shape}: expected an n x n matrix of the weights of n nodes")
-    if matrix.dtype.kind not in "biuf":
-        raise ValueError(f"{path} has dtype {matrix.dtype}: expected real numbers")
-    return _Matrix(entries=matrix, names=np.arange(matrix.shape[0]))
+def _check_square(path: Path, shape: tuple[int, ...]) -> None:
+    if len(shape) != 2 or shape[0] != shape[1] or not shape[0]:
+        raise ValueError(f"{path} has shape {shape}: expected an n x n matrix of the weights of n nodes")
 
 
-_GRAPH_FORMATS: dict[str, Callable[[Path], _Edges | _Matrix]] = {
+_GRAPH_FORMATS: dict[str, Callable[[Path], Any]] = {
     **dict.fromkeys(DELIMITERS, _from_table),
     **dict.fromkeys((".txt", ".edges", ".gset", ""), _from_blanks),
     ".mtx": _from_market,

@@ -92,25 +92,6 @@ def _read_neighbors(v, weights, lists, near, near_weight):
 
 
 @njit(cache=True)
-def _merge(top, d, near, near_weight, weights, lists, free, n_free):
-    """Rule 1: add the edges of a removed node to its dominating neighbour."""
-    sign = np.sign(near_weight[top])
-    for k in range(d):
-        if k != top:
-            n_free = _add(near[top], near[k], sign * near_weight[k], weights, lists, free, n_free)
-    return n_free
-
-
-@njit(cache=True)
-def _join(near, near_weight, weights, lists, free, n_free):
-    """Rule 2: add weights between the three neighbours of a removed node."""
-    pairs = star_triangle(near_weight[0], near_weight[1], near_weight[2])
-    n_free = _add(near[0], near[1], pairs[0], weights, lists, free, n_free)
-    n_free = _add(near[0], near[2], pairs[1], weights, lists, free, n_free)
-    return _add(near[1], near[2], pairs[2], weights, lists, free, n_free)
-
-
-@njit(cache=True)
 def _linked_lists(n, first, second):
     m = first.size
     lists = np.empty(2 * m, np.int64), np.full(n, -1), np.full(2 * m, -1), np.full(2 * m, -1), np.zeros(n, np.int64)
@@ -160,11 +141,19 @@ def reduce_edges(n, first, second, weights, scan_limit):
             n_free = _remove(head[v] >> 1, lists, free, n_free)
         removed[n_removed] = v
         if dominated:
+            # Rule 1: the edges of the removed node are added to its dominating neighbour.
             neighbors[n_removed, 0], deciding[n_removed, 0] = near[top], near_weight[top]
-            n_free = _merge(top, d, near, near_weight, weights, lists, free, n_free)
+            sign = np.sign(near_weight[top])
+            for k in range(d):
+                if k != top:
+                    n_free = _add(near[top], near[k], sign * near_weight[k], weights, lists, free, n_free)
         elif d == 3:
+            # Rule 2: weights are added between the three neighbours of the removed node.
             neighbors[n_removed], deciding[n_removed] = near[:3], near_weight[:3]
-            n_free = _join(near, near_weight, weights, lists, free, n_free)
+            pairs = star_triangle(near_weight[0], near_weight[1], near_weight[2])
+            n_free = _add(near[0], near[1], pairs[0], weights, lists, free, n_free)
+            n_free = _add(near[0], near[2], pairs[1], weights, lists, free, n_free)
+            n_free = _add(near[1], near[2], pairs[2], weights, lists, free, n_free)
         n_removed += 1
         for k in range(d):
             if not is_queued[near[k]]:

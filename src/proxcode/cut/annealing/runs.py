@@ -4,59 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.random import Generator
 
-from proxcode.cut.annealing.budget import Budget
-from proxcode.cut.annealing.parts import graph_of_parts
-from proxcode.cut.annealing.schedule import Schedule
+from proxcode.cut.annealing.reduction import graph_of_parts
+from proxcode.cut.annealing.schedule import Budget, Schedule
 from proxcode.cut.annealing.tuning import TUNING
-from proxcode.cut.annealing.walks import SparseWalk, Walk
-from proxcode.cut.graph import SignedGraph, SparseGraph, Vector
+from proxcode.cut.annealing.walks import SparseWalk, walk_on
+from proxcode.cut.bounds.base import meets_ceiling
+from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
 from proxcode.cut.initial import InitialGuess, signs_of
-from proxcode.cut.result import Cut, Partition, Progress, Report
-from proxcode.cut.values import meets_ceiling
+from proxcode.cut.result import Partition, Progress
 
-SolveParts = Callable[[SparseGraph, int, Budget, np.random.Generator], Cut]
+if TYPE_CHECKING:
+    from proxcode.cut.annealing.search import Annealing
 
 
 class Runs:
     """The best partition so far, and the next step of the search.
 
-    Parameters
-    ----------
-    graph : SignedGraph
-    walk : Walk
-        The current partition.
-    budget : Budget
-    rng : Generator
-    run_sweeps, reheat_sweeps, patience : int
-        See `Annealing`.
-    solve_parts : callable
-        Cuts a graph of parts.
-    constant : float
-        Constant of the reduction, which is added to all reported values.
-    report : callable or None
-        Called with a `Progress` whenever a better partition is found.
+    The constant of the reduction is added to all reported values.
     """
 
-    def __init__(
-        self,
-        graph: SignedGraph,
-        walk: Walk,
-        budget: Budget,
-        rng: np.random.Generator,
-        *,
-        run_sweeps: int,
-        reheat_sweeps: int,
-        patience: int,
-        solve_parts: SolveParts,
-        constant: float,
-        report: Report | None,
-    ) -> None:
-        self.graph, self.walk, self.budget, self.rng = graph, walk, budget, rng
-        self.run_sweeps, self.reheat_sweeps = run_sweeps, reheat_sweeps
-        self.solve_parts, self.constant, self.report = solve_parts, constant, report
+    def __init__(self, search: Annealing, graph: SignedGraph, budget: Budget, rng: Generator, constant: float) -> None:
+        self.search, self.graph, self.budget, self.rng, self.constant = search, graph, budget, rng, constant
+        self.walk = walk_on(graph, rng)
+        before = budget.elapsed()
+        self.walk.place(np.ones(graph.n_nodes, np.int8))
+        budget.reserve(TUNING.ending * (budget.elapsed() - before))
+        if budget.n_sweeps is None and budget.seconds is None:
+            limits = TUNING.default_sweeps if isinstance(graph, ExplicitGraph) else TUNING.implicit_sweeps
+            budget.n_sweeps = int(np.clip(TUNING.default_work / self.walk.sweep_work(), *limits))
         # Whether no edge is frustrated.
         self.is_optimal = False
         self.best = self._random_partition()
@@ -64,9 +44,9 @@ class Runs:
         self.run_best: Partition | None = None
         self.run_value = -np.inf
         self.n_runs, self.stale = 0, 0
-        self.share = float(np.clip(walk.n_nodes / TUNING.full_run, TUNING.shortest_run, 1.0))
-        self.full_patience = self.patience = self.share * patience
-        self.is_worth_scouting = isinstance(walk, SparseWalk)
+        self.share = float(np.clip(graph.n_nodes / TUNING.full_run, TUNING.shortest_run, 1.0))
+        self.full_patience = self.patience = self.share * search.patience
+        self.is_worth_scouting = isinstance(self.walk, SparseWalk)
         self.history: list[Progress] = []
 
     @property
@@ -77,15 +57,14 @@ class Runs:
     def start(self, initial: InitialGuess | None) -> None:
         """Compute the temperatures and the first local maximum."""
         self.schedule, eigenvector = Schedule.of(self.walk, self.budget, self.rng)
-        self.walk.place(self._first_partition(initial, eigenvector))
+        if initial is None:
+            guess = self.best if eigenvector is None else signs_of(eigenvector)
+            first = self.walk.better(guess, np.ones(self.walk.n_nodes, np.int8))
+        else:
+            first = initial.guess(self.graph, self.rng)
+        self.walk.place(first)
         self.walk.descend()
         self._keep(self.walk.partition, self.walk.value)
-
-    def _first_partition(self, initial: InitialGuess | None, eigenvector: Vector | None) -> Partition:
-        if initial is not None:
-            return initial.guess(self.graph, self.rng)
-        guess = self.best if eigenvector is None else signs_of(eigenvector)
-        return self.walk.better(guess, np.ones(self.walk.n_nodes, np.int8))
 
     def step(self) -> None:
         """Make one cooling: the first one of a run, or the one after a reheat."""
@@ -93,22 +72,25 @@ class Runs:
             self._begin_run()
             self.run_best, self.run_value, self.stale = self.walk.partition, self.walk.value, 0
         else:
-            self._cool(partial(self.schedule.reheated, rng=self.rng), self.reheat_sweeps)
+            self._cool(partial(self.schedule.reheated, rng=self.rng), self.search.reheat_sweeps)
             self.run_best = self.walk.combine(self.run_best, self.walk.partition)
             self.walk.place(self.run_best)
             self.stale = 0 if self.walk.value > self.run_value else self.stale + 1
             self.run_value = self.walk.value
         self._keep(self.run_best, self.run_value)
         if self.stale >= self.patience:
-            self._end_run()
+            self.end_run()
             self.walk.place(self._random_partition())
 
     def _begin_run(self) -> None:
         """Make the first cooling of a run, with short coolings before it if they are worth it."""
-        left = self.budget.left() if self.budget.sweeps else self._probe()
+        # The first two sweeps measure the time of a sweep.
+        if not self.budget.sweeps:
+            self._cool(self.schedule.cooling, 2)
+        left = self.budget.left()
         if left < 1:
             return
-        n_sweeps = min(self.share * self.run_sweeps, max(TUNING.first_share * left, 1.0))
+        n_sweeps = min(self.share * self.search.run_sweeps, max(TUNING.first_share * left, 1.0))
         scout_sweeps = n_sweeps * TUNING.scouting_share[self.n_runs > 0] / TUNING.n_scouts
         self.n_runs += 1
         if not self.is_worth_scouting or scout_sweeps < TUNING.shortest_scout:
@@ -157,7 +139,7 @@ class Runs:
         """Anneal the graph of parts with as many trial flips as one short cooling; returns the number of parts."""
         parts, part = graph_of_parts(self.graph, found)
         n_part_sweeps = max(1, int(n_sweeps * self.walk.n_nodes / parts.n_nodes))
-        combined = self.solve_parts(parts, n_part_sweeps, self.budget, self.rng)
+        combined = self.search.solve_parts(parts, n_part_sweeps, self.budget, self.rng)
         self.walk.place(found[0] * combined.partition[part])
         self.walk.descend()
         # Ctrl-C during the inner search ends this one as well.
@@ -173,22 +155,12 @@ class Runs:
             self.walk.descend()
             self._keep(self.walk.partition, self.walk.value)
 
-    def result(self) -> tuple[Partition, float]:
-        """Return the best partition, all runs combined, and its value."""
-        self._end_run()
-        return self.best, self.best_value
-
-    def _probe(self) -> float:
-        """Make two sweeps to measure the time of a sweep; returns the number of sweeps left."""
-        self._cool(self.schedule.cooling, 2)
-        return self.budget.left()
-
     def _cool(self, temperatures: Callable[[int], Vector], n_sweeps: float) -> None:
         n = int(max(1, min(n_sweeps, self.budget.left())))
         self.budget.spend(self.walk, temperatures(n), self.rng.integers(0, TUNING.table_size, n))
         self.walk.descend()
 
-    def _end_run(self) -> None:
+    def end_run(self) -> None:
         """Combine the best partition of the run, if there is one, with the best of all runs."""
         if self.run_best is not None:
             combined = self.walk.combine(self.best, self.run_best)
@@ -205,5 +177,5 @@ class Runs:
             self.is_optimal = meets_ceiling(self.graph, partition, value, self.walk.ceiling)
             progress = Progress(seconds=self.budget.elapsed(), sweeps=self.budget.sweeps, value=value + self.constant)
             self.history.append(progress)
-            if self.report is not None:
-                self.report(progress)
+            if self.search.report is not None:
+                self.search.report(progress)

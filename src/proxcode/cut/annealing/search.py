@@ -27,19 +27,20 @@ import time
 from dataclasses import replace
 
 import numpy as np
+from numpy.random import Generator
 from sklearn.base import BaseEstimator
 
 from proxcode.cut._kernels import enumerate_partitions
-from proxcode.cut.annealing.budget import Budget
 from proxcode.cut.annealing.reduction import Reduction
 from proxcode.cut.annealing.runs import Runs
+from proxcode.cut.annealing.schedule import Budget
 from proxcode.cut.annealing.tuning import TUNING
-from proxcode.cut.annealing.walks import is_dense, walk_on
+from proxcode.cut.annealing.walks import is_dense
+from proxcode.cut.bounds.base import checked_bound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph
 from proxcode.cut.initial import InitialGuess
+from proxcode.cut.restarts import BitUpdate
 from proxcode.cut.result import Clock, Cut, Partition, Progress, Report
-from proxcode.cut.updates import BitUpdate
-from proxcode.cut.values import checked_bound
 from proxcode.utils.validation import check_whole
 
 
@@ -100,7 +101,7 @@ class Annealing(BaseEstimator):
         self.clock = clock
         self.report = report
 
-    def solve(self, graph: SignedGraph, rng: np.random.Generator, time_limit: float | None = None) -> Cut:
+    def solve(self, graph: SignedGraph, rng: Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found within `time_limit` seconds, or within the number of sweeps."""
         self._check_parameters()
         budget = Budget(self.n_sweeps, time_limit, self.clock or time.perf_counter)
@@ -125,34 +126,10 @@ class Annealing(BaseEstimator):
         check_whole("enumerate_up_to", self.enumerate_up_to, 0, TUNING.most_enumerated)
 
     def _search(
-        self,
-        graph: SignedGraph,
-        initial: InitialGuess | None,
-        budget: Budget,
-        rng: np.random.Generator,
-        constant: float = 0.0,
+        self, graph: SignedGraph, initial: InitialGuess | None, budget: Budget, rng: Generator, constant: float = 0.0
     ) -> Cut:
         """Return the cut of a graph to whose values the constant of its reduction is added."""
-        walk = walk_on(graph, rng)
-        before = budget.elapsed()
-        walk.place(np.ones(graph.n_nodes, np.int8))
-        budget.reserve(TUNING.ending * (budget.elapsed() - before))
-        if budget.n_sweeps is None and budget.seconds is None:
-            is_explicit = isinstance(graph, DenseGraph | SparseGraph)
-            low, high = TUNING.default_sweeps if is_explicit else TUNING.implicit_sweeps
-            budget.n_sweeps = int(np.clip(TUNING.default_work / walk.sweep_work(), low, high))
-        runs = Runs(
-            graph,
-            walk,
-            budget,
-            rng,
-            run_sweeps=self.run_sweeps,
-            reheat_sweeps=self.reheat_sweeps,
-            patience=self.patience,
-            solve_parts=_solve_parts,
-            constant=constant,
-            report=self.report,
-        )
+        runs = Runs(self, graph, budget, rng, constant)
         try:
             runs.start(initial)
             while not runs.is_over:
@@ -161,16 +138,21 @@ class Annealing(BaseEstimator):
         except KeyboardInterrupt:
             status = "interrupted"
             runs.keep_unfinished()
-        partition, value = runs.result()
+        runs.end_run()
         return Cut(
-            partition=partition,
-            value=value,
-            flips=walk.flips,
+            partition=runs.best,
+            value=runs.best_value,
+            flips=runs.walk.flips,
             sweeps=budget.sweeps,
             history=tuple(runs.history),
             status="optimal" if runs.is_optimal else status,
-            upper_bound=walk.ceiling + constant,
+            upper_bound=runs.walk.ceiling + constant,
         )
+
+    @staticmethod
+    def solve_parts(parts: SparseGraph, n_sweeps: int, budget: Budget, rng: Generator) -> Cut:
+        """Return the cut of a graph of parts, annealed in the same way within the time that is left."""
+        return Annealing(n_sweeps, clock=budget.clock).solve(parts, rng, budget.seconds_left())
 
 
 def _is_reducible(graph: SignedGraph) -> bool:
@@ -178,11 +160,6 @@ def _is_reducible(graph: SignedGraph) -> bool:
     if not isinstance(graph, DenseGraph | SparseGraph):
         return False
     return graph.n_nodes <= TUNING.dense_reducible or not is_dense(graph)
-
-
-def _solve_parts(parts: SparseGraph, n_sweeps: int, budget: Budget, rng: np.random.Generator) -> Cut:
-    """Return the cut of a graph of parts, annealed in the same way within the time that is left."""
-    return Annealing(n_sweeps, clock=budget.clock).solve(parts, rng, budget.seconds_left())
 
 
 def _optimal(graph: SignedGraph, partition: Partition, seconds: float) -> Cut:

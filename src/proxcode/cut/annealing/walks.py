@@ -11,21 +11,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from numpy.typing import NDArray
 
-from proxcode.cut._kernels import (
-    anneal_dense,
-    anneal_sparse,
-    dense_stability,
-    descend_dense,
-    descend_sparse,
-    keep_components,
-    sparse_stability,
-)
+from proxcode.cut._kernels import anneal_nodes, compute_stability, keep_components, sweep_nodes
 from proxcode.cut.annealing.tuning import TUNING
-from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector, row_blocks
+from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector
+from proxcode.cut.restarts import RELATIVE_TOLERANCE
 from proxcode.cut.result import Partition
-from proxcode.cut.updates import RELATIVE_TOLERANCE
 
 Offsets = NDArray[np.int64]
 # Sums of multiples of 1/8 are exact in float32 if they stay below this number of eighths.
@@ -35,17 +28,13 @@ EXACT_EIGHTHS = 1 << 22
 class Walk(ABC):
     """The current partition of a search, with the gain of each flip.
 
-    Parameters
-    ----------
-    graph : SignedGraph
-    rng : Generator
-        Draws the lookup table of exponential random numbers e = -log u that all sweeps share, each from an offset of
-        its own.
+    All sweeps share one lookup table of exponential random numbers e = -log u, each from an offset of its own.
     """
 
-    def __init__(self, graph: SignedGraph, rng: np.random.Generator) -> None:
+    def __init__(self, graph: SignedGraph, rng: Generator) -> None:
+        self.graph = graph
         self.n_nodes = graph.n_nodes
-        self.table: Vector = rng.exponential(size=TUNING.table_size)
+        self.table: NDArray[Any] = rng.exponential(size=TUNING.table_size)
         degrees = graph.absolute_degrees()
         self.tolerance: Vector = RELATIVE_TOLERANCE * degrees
         # The value b'Wb of a partition without frustrated edges.
@@ -71,20 +60,25 @@ class Walk(ABC):
         """Make one Metropolis sweep for each temperature T: node i is flipped if b_i s_i < T e_i."""
 
     @abstractmethod
-    def descend(self) -> None:
-        """Flip nodes until no flip improves."""
+    def _sweep(self) -> int:
+        """Flip each node in turn whose flip improves; returns the number of flips."""
 
     @abstractmethod
-    def row_norms(self, rng: np.random.Generator) -> Vector:
+    def row_norms(self, rng: Generator) -> Vector:
         """Return sqrt(sum_j w_ij^2), the root mean square local field of each node over random partitions."""
 
-    @abstractmethod
+    def descend(self) -> None:
+        """Flip nodes until no flip improves."""
+        while flips := self._sweep():
+            self.flips += flips
+
     def product(self, x: Vector) -> Vector:
         """Return Wx in the precision of the walk."""
+        return self.graph.matvec(x)
 
-    @abstractmethod
     def sweep_work(self) -> float:
         """Return the approximate number of weights that a sweep reads."""
+        return float(self.n_nodes) ** 2
 
     def better(self, first: Partition, second: Partition) -> Partition:
         """Return the partition with the larger value, the first one if they are equal."""
@@ -99,15 +93,14 @@ class Walk(ABC):
         return self.better(best, other)
 
 
-class SparseWalk(Walk):
-    """A walk on weights that are stored by rows."""
+class ExplicitWalk(Walk):
+    """A walk on stored weights, with b and b_i s_i as arrays of floats of the type `kind`."""
 
-    def __init__(self, graph: SparseGraph, rng: np.random.Generator) -> None:
+    graph: ExplicitGraph
+
+    def __init__(self, graph: ExplicitGraph, rng: Generator, kind: Any = np.float64) -> None:
         super().__init__(graph, rng)
-        W = graph.weights
-        kind = np.float32 if _exact_in_float32(W.data, self.tolerance) else np.float64
-        self._graph = graph
-        self._rows = W.indptr.astype(np.int32), W.indices.astype(np.int32), W.data.astype(kind)
+        self._rows = graph.rows
         self._signs: NDArray[Any] = np.ones(self.n_nodes, kind)
         self._stability: NDArray[Any] = np.empty(self.n_nodes, kind)
         self.table = self.table.astype(kind)
@@ -122,22 +115,29 @@ class SparseWalk(Walk):
 
     def place(self, partition: Partition) -> None:
         self._signs[:] = partition
-        sparse_stability(*self._rows, self._signs, self._stability)
+        compute_stability(self._rows, self._signs, self._stability)
 
     def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
         scaled = temperatures.astype(self._signs.dtype)
-        self.flips += anneal_sparse(*self._rows, self._signs, self._stability, self.table, offsets, scaled)
+        self.flips += anneal_nodes(self._rows, self._signs, self._stability, self.table, offsets, scaled)
 
-    def descend(self) -> None:
-        self.flips += descend_sparse(*self._rows, self._signs, self._stability, self.tolerance)
+    def _sweep(self) -> int:
+        return int(sweep_nodes(self._rows, self._signs, self._stability, self.tolerance))
 
-    def row_norms(self, rng: np.random.Generator) -> Vector:
-        unit = _unit(self._graph.weights.data)
-        squares = (self._graph.weights / unit) ** 2
+
+class SparseWalk(ExplicitWalk):
+    """A walk on weights that are stored by rows."""
+
+    def __init__(self, graph: SparseGraph, rng: Generator) -> None:
+        kind = np.float32 if _exact_in_float32(graph) else np.float64
+        super().__init__(graph, rng, kind)
+        indptr, indices, data = graph.rows
+        self._rows = indptr.astype(np.int32), indices.astype(np.int32), data.astype(kind)
+
+    def row_norms(self, rng: Generator) -> Vector:
+        unit = _unit(self.graph.weights.data)
+        squares = (self.graph.weights / unit) ** 2
         return unit * np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-
-    def product(self, x: Vector) -> Vector:
-        return self._graph.matvec(x)
 
     def sweep_work(self) -> float:
         return float(self.n_nodes + len(self._rows[2]))
@@ -146,58 +146,33 @@ class SparseWalk(Walk):
         """Adopt each connected component of the difference to other, or to -other if nearer, that does not hurt."""
         mixed = best.astype(self._signs.dtype)
         nearer = other if 2 * np.count_nonzero(best != other) <= self.n_nodes else -other
-        keep_components(*self._rows, mixed, nearer.astype(self._signs.dtype))
+        keep_components(self._rows, mixed, nearer.astype(self._signs.dtype))
         self.place(mixed.astype(np.int8))
         self.descend()
         return self.partition
 
 
-class DenseWalk(Walk):
+class DenseWalk(ExplicitWalk):
     """A walk on a square array, which is not copied and whose diagonal is ignored."""
 
-    def __init__(self, graph: DenseGraph, rng: np.random.Generator) -> None:
-        super().__init__(graph, rng)
-        self._weights, self._diagonal = graph.weights, graph.diagonal
-        self._signs: Vector = np.ones(self.n_nodes)
-        self._stability: Vector = np.empty(self.n_nodes)
+    graph: DenseGraph
 
-    @property
-    def partition(self) -> Partition:
-        return self._signs.astype(np.int8)
-
-    @property
-    def value(self) -> float:
-        return float(self._stability.sum())
-
-    def place(self, partition: Partition) -> None:
-        self._signs[:] = partition
-        dense_stability(self._weights, self._signs, self._stability)
-
-    def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
-        self.flips += anneal_dense(self._weights, self._signs, self._stability, self.table, offsets, temperatures)
-
-    def descend(self) -> None:
-        self.flips += descend_dense(self._weights, self._signs, self._stability, self.tolerance)
-
-    def row_norms(self, rng: np.random.Generator) -> Vector:
-        unit = max(_unit(self._weights[rows]) for rows in row_blocks(self.n_nodes))
-        blocks = (self._weights[rows] / unit for rows in row_blocks(self.n_nodes))
+    def row_norms(self, rng: Generator) -> Vector:
+        unit = max(map(_unit, self.graph.weight_blocks()))
+        blocks = (block / unit for block in self.graph.weight_blocks())
         squares = np.concatenate([np.einsum("ij,ij->i", block, block) for block in blocks])
-        return unit * np.sqrt(np.maximum(squares - (self._diagonal / unit) ** 2, 0.0))
+        return unit * np.sqrt(np.maximum(squares - (self.graph.diagonal / unit) ** 2, 0.0))
 
     def product(self, x: Vector) -> Vector:
-        return (self._weights @ x.astype(self._weights.dtype)).astype(np.float64) - self._diagonal * x
-
-    def sweep_work(self) -> float:
-        return float(self.n_nodes) ** 2
+        weights = self.graph.weights
+        return (weights @ x.astype(weights.dtype)).astype(np.float64) - self.graph.diagonal * x
 
 
 class GraphWalk(Walk):
     """A walk through the interface of `SignedGraph`, for weights that are not stored."""
 
-    def __init__(self, graph: SignedGraph, rng: np.random.Generator) -> None:
+    def __init__(self, graph: SignedGraph, rng: Generator) -> None:
         super().__init__(graph, rng)
-        self._graph = graph
         self._nodes = np.arange(self.n_nodes)
         self.place(np.ones(self.n_nodes, np.int8))
 
@@ -207,32 +182,25 @@ class GraphWalk(Walk):
 
     @property
     def value(self) -> float:
-        return float(self._signs @ self._graph.local_fields(self._signs, self._field))
+        return float(self._signs @ self.graph.local_fields(self._signs, self._field))
 
     def place(self, partition: Partition) -> None:
         self._signs: Partition = partition.copy()
-        self._field: Vector = self._graph.field(self._signs)
+        self._field: Vector = self.graph.field(self._signs)
 
     def anneal(self, temperatures: Vector, offsets: Offsets) -> None:
         for temperature, offset in zip(temperatures, offsets, strict=True):
             drawn = self.table[(offset + self._nodes) % TUNING.table_size]
-            self.flips += self._graph.sweep(self._signs, self._field, -temperature * drawn)
+            self.flips += self.graph.sweep(self._signs, self._field, -temperature * drawn)
 
-    def descend(self) -> None:
-        while flips := self._graph.sweep(self._signs, self._field, self.tolerance):
-            self.flips += flips
+    def _sweep(self) -> int:
+        return self.graph.sweep(self._signs, self._field, self.tolerance)
 
-    def row_norms(self, rng: np.random.Generator) -> Vector:
+    def row_norms(self, rng: Generator) -> Vector:
         """Estimate the norms from four random partitions: the mean square of s_i is sum_j w_ij^2."""
-        fields = [self._graph.matvec(rng.choice([-1.0, 1.0], self.n_nodes)) for _ in range(4)]
-        unit = _unit(np.array(fields))
-        return unit * np.sqrt(np.mean(np.square(np.array(fields) / unit), axis=0))
-
-    def product(self, x: Vector) -> Vector:
-        return self._graph.matvec(x)
-
-    def sweep_work(self) -> float:
-        return float(self.n_nodes) ** 2
+        fields = np.array([self.graph.matvec(rng.choice([-1.0, 1.0], self.n_nodes)) for _ in range(4)])
+        unit = _unit(fields)
+        return unit * np.sqrt(np.mean(np.square(fields / unit), axis=0))
 
 
 def is_dense(graph: ExplicitGraph) -> bool:
@@ -240,7 +208,7 @@ def is_dense(graph: ExplicitGraph) -> bool:
     return 2 * graph.count_edges() > TUNING.dense_share * graph.n_nodes**2
 
 
-def walk_on(graph: SignedGraph, rng: np.random.Generator) -> Walk:
+def walk_on(graph: SignedGraph, rng: Generator) -> Walk:
     """Return the walk that suits a graph."""
     if not isinstance(graph, DenseGraph | SparseGraph):
         return GraphWalk(graph, rng)
@@ -254,7 +222,7 @@ def _unit(values: NDArray[Any]) -> float:
     return float(max(values.max(initial=0.0), -values.min(initial=0.0))) or 1.0
 
 
-def _exact_in_float32(weights: Vector, tolerance: Vector) -> bool:
-    eighths = 8.0 * weights
-    largest = 8.0 * float(tolerance.max(initial=0.0)) / RELATIVE_TOLERANCE
+def _exact_in_float32(graph: SparseGraph) -> bool:
+    eighths = 8.0 * graph.weights.data
+    largest = 8.0 * float(graph.absolute_degrees().max(initial=0.0))
     return largest < EXACT_EIGHTHS and bool((eighths == np.rint(eighths)).all())

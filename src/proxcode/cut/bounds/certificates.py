@@ -8,15 +8,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
 
-from proxcode.cut.bounds.base import UpperBound
+from numpy.random import Generator
+
+from proxcode.cut.bounds.base import UpperBound, checked_bound
 from proxcode.cut.bounds.cycles import CycleBound
 from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import ExplicitGraph
 from proxcode.cut.result import Cut, Partition
 from proxcode.cut.validation import RandomState, as_generator, check_time_limit
-from proxcode.cut.values import checked_bound
 
 # Largest number of edges per node for the cycle bound (20 neighbours on average): cycles are short, and the linear
 # program is small.
@@ -27,7 +28,7 @@ class SuitableBound(UpperBound):
     """`CycleBound()` if nodes have at most 20 edges on average, otherwise `SemidefiniteBound()`."""
 
     def bound(
-        self, graph: ExplicitGraph, partition: Partition, rng: np.random.Generator, time_limit: float | None = None
+        self, graph: ExplicitGraph, partition: Partition, rng: Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound."""
         has_few_edges = graph.count_edges() <= FEW_EDGES * graph.n_nodes
@@ -72,4 +73,4 @@ def certify(
     if cut.proved:
         return cut
     found = (bound or SuitableBound()).bound(graph, cut.partition, as_generator(random_state), time_limit)
-    return cut.bounded(checked_bound(graph, cut.value, found))
+    return replace(cut, upper_bound=min(cut.upper_bound, checked_bound(graph, cut.value, found)))

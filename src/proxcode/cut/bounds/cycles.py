@@ -21,15 +21,15 @@ import time
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import Generator
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse.csgraph import dijkstra
 
 from proxcode.cut.annealing.reduction import Reduction
-from proxcode.cut.bounds.base import UpperBound
+from proxcode.cut.bounds.base import UpperBound, attainable
 from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, SparseGraph, Vector
 from proxcode.cut.result import Partition
-from proxcode.cut.values import attainable
 from proxcode.utils.validation import check_whole
 
 # Added to every length, so that of equally long cycles the one with fewer edges is found.
@@ -60,7 +60,7 @@ class CycleBound(UpperBound):
         self.time_limit = time_limit
 
     def bound(
-        self, graph: ExplicitGraph, partition: Partition, rng: np.random.Generator, time_limit: float | None = None
+        self, graph: ExplicitGraph, partition: Partition, rng: Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound; the clock is checked between shortest paths from some dozens of nodes."""
         check_whole("max_rounds", self.max_rounds, 1)
@@ -92,25 +92,23 @@ class _CycleProgram:
         # Costs are divided by the largest one, because the solver's tolerances are absolute.
         self.unit = float(self.cost.max(initial=0.0)) or 1.0
         self.first, self.second = first, second
-        self.negative = np.flatnonzero(weight * partition[first] * partition[second] < 0)
+        is_negative = weight * partition[first] * partition[second] < 0
+        self.negative = np.flatnonzero(is_negative)
         self.n_nodes = graph.n_nodes
-        self._build_copies()
+        # Two copies of the graph, whose entries are the numbers of the edges, from 1 on.
+        within, across = self._numbers(~is_negative), self._numbers(is_negative)
+        self.edge_of = sp.block_array([[within, across], [across, within]], format="csr")
+        self.edge_of.sort_indices()
+        self.copies = self.edge_of.astype(np.float64)
         self.length = np.zeros(len(weight))
         self.cycles: list[Index] = []
         self._known: set[bytes] = set()
 
-    def _build_copies(self) -> None:
-        """Store the two copies of the graph as a matrix whose entries are the numbers of the edges, from 1 on."""
-        n, number = self.n_nodes, np.arange(1, len(self.cost) + 1)
-        crossing = np.zeros(len(number), np.int64)
-        crossing[self.negative] = n
-        ends = [(self.first, self.second + crossing), (self.first + n, self.second + n - crossing)]
-        rows, columns = (np.concatenate([end[k] for end in ends]) for k in (0, 1))
-        upper = sp.coo_array((np.tile(number, 2), (rows, columns)), shape=(2 * n, 2 * n)).tocsr()
-        self.edge_of = (upper + upper.T).tocsr()
-        self.copies = sp.csr_array(
-            (np.zeros(self.edge_of.nnz), self.edge_of.indices, self.edge_of.indptr), shape=self.edge_of.shape
-        )
+    def _numbers(self, chosen: NDArray[np.bool_]) -> sp.csr_array:
+        """Return the matrix of the numbers of some of the edges."""
+        ends = self.first[chosen], self.second[chosen]
+        upper = sp.coo_array((1 + np.flatnonzero(chosen), ends), shape=(self.n_nodes, self.n_nodes))
+        return (upper + upper.T).tocsr()
 
     def add_violated(self, deadline: float) -> int:
         """Add negative cycles shorter than 1, one or more for each negative edge, until the deadline.

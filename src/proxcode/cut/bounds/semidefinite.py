@@ -8,14 +8,14 @@
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
+from numpy.random import Generator
 
 from proxcode.cut.annealing.reduction import Reduction
 from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.bounds.base import UpperBound
 from proxcode.cut.graph import DenseGraph, ExplicitGraph, Vector
-from proxcode.cut.mixing import mix, scaled
+from proxcode.cut.relaxation import mix, scaled, smallest_eigenpairs
 from proxcode.cut.result import Partition
-from proxcode.cut.spectral import smallest_eigenpairs
 
 # Largest number of nodes for which the eigenvalue is computed by a full decomposition.
 FULL_SPECTRUM = 1500
@@ -57,24 +57,21 @@ class SemidefiniteBound(UpperBound):
         self.tolerance = tolerance
 
     def bound(
-        self, graph: ExplicitGraph, partition: Partition, rng: np.random.Generator, time_limit: float | None = None
+        self, graph: ExplicitGraph, partition: Partition, rng: Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound; the clock is checked between sweeps of the mixing method."""
         graph, unit = scaled(graph)
-        return unit * self._scaled_bound(graph, rng, time_limit)
-
-    def _scaled_bound(self, graph: ExplicitGraph, rng: np.random.Generator, time_limit: float | None) -> float:
         left, constant = _reduced(graph)
         if left is None:
-            return constant
+            return unit * constant
         dual = mix(left, self.rank, self.max_iter, self.tolerance, rng, time_limit)[1]
         # Vectors of a low rank may cancel everywhere.
         if not dual.any():
             dual = left.absolute_degrees()
         if not dual.any():
-            return constant
+            return unit * constant
         dual = np.maximum(dual, SMALLEST_DUAL * dual.mean())
-        return constant + float(dual.sum()) * _largest_eigenvalue(left, dual, rng)
+        return unit * (constant + float(dual.sum()) * _largest_eigenvalue(left, dual, rng))
 
 
 def _reduced(graph: ExplicitGraph) -> tuple[ExplicitGraph | None, float]:
@@ -85,7 +82,7 @@ def _reduced(graph: ExplicitGraph) -> tuple[ExplicitGraph | None, float]:
     return reduction.graph, reduction.constant(graph)
 
 
-def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: np.random.Generator) -> float:
+def _largest_eigenvalue(graph: ExplicitGraph, dual: Vector, rng: Generator) -> float:
     """Return an upper bound of lambda_max(D^-1/2 W D^-1/2), D = Diag(dual)."""
     n, root = graph.n_nodes, 1.0 / np.sqrt(dual)
     if n <= FULL_SPECTRUM:
