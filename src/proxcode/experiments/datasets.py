@@ -136,14 +136,14 @@ def _arrays(name: str, file: str) -> Arrays:
                     return dict(arrays)
             except (OSError, ValueError, EOFError, BadZipFile) as error:
                 raise ValueError(f"{path} cannot be read ({error}): copy it again or delete it.") from error
-    if file not in _MAKERS:
+    if file not in (*_OPENML, "cifar10_gist512.npz"):
         raise FileNotFoundError(
             f"dataset {name!r}: {file} was not found and cannot be downloaded; set PROXCODE_DATA to a folder that "
             f"contains it, or copy it to {cache}."
         )
     # Created before the download, which could not be stored otherwise.
     cache.mkdir(parents=True, exist_ok=True)
-    made = _MAKERS[file](name)
+    made = _downloaded(_OPENML[file], name) if file in _OPENML else _cifar10_gist(name)
     write_arrays(cache / file, made)
     return made
 
@@ -170,13 +170,15 @@ class _Source(NamedTuple):
     digest: str | None = None
 
 
-_MNIST = _Source(
-    "mnist_784", 554, (70_000, 784), 60_000, "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
-)
-# The digests of these two are not known. They are verified by shape and range, and their order by the training images,
-# which are equally many of each class: in another order they hardly would be.
-_FASHION = _Source("Fashion-MNIST", 40996, (70_000, 784), 60_000)
-_CIFAR10 = _Source("CIFAR_10", 40927, (60_000, 3072), 50_000)
+_OPENML = {
+    "mnist.npz": _Source(
+        "mnist_784", 554, (70_000, 784), 60_000, "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
+    ),
+    # The digests of these two are not known. They are verified by shape and range, and their order by the training
+    # images, which are equally many of each class: in another order they hardly would be.
+    "fashion_mnist.npz": _Source("Fashion-MNIST", 40996, (70_000, 784), 60_000),
+    "cifar10_raw.npz": _Source("CIFAR_10", 40927, (60_000, 3072), 50_000),
+}
 
 
 def _downloaded(source: _Source, name: str) -> Arrays:
@@ -222,12 +224,3 @@ def _cifar10_gist(name: str) -> Arrays:
     raw = _arrays(name, "cifar10_raw.npz")
     planes = raw["x"].reshape(-1, 3, 32, 32)
     return {**raw, "x": gist(planes.transpose(0, 2, 3, 1)).astype(np.float16)}
-
-
-# Functions of the dataset name that return the contents of files that can be downloaded or computed.
-_MAKERS: dict[str, Callable[[str], Arrays]] = {
-    "mnist.npz": partial(_downloaded, _MNIST),
-    "fashion_mnist.npz": partial(_downloaded, _FASHION),
-    "cifar10_raw.npz": partial(_downloaded, _CIFAR10),
-    "cifar10_gist512.npz": _cifar10_gist,
-}

@@ -24,17 +24,8 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 from tqdm import tqdm
 
+from proxcode import cut
 from proxcode.bits import BitLoop, Rules
-from proxcode.cut import (
-    BitUpdate,
-    LaplacianGuess,
-    NoUpdate,
-    ProjectionGuess,
-    RandomGuess,
-    Restarts,
-    SignedLaplacianGuess,
-    VectorUpdate,
-)
 from proxcode.experiments.datasets import load
 from proxcode.experiments.report import select
 from proxcode.experiments.runner import CELLS, Row, environment, read_json, write_rows, write_text
@@ -47,12 +38,12 @@ from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
 from proxcode.weights import DifferenceWeights, GradientWeights
 
 GUESSES = {
-    "Laplacian": LaplacianGuess(),
-    "signed Laplacian": SignedLaplacianGuess(),
-    "projection (AN)": ProjectionGuess(),
-    "random": RandomGuess(),
+    "Laplacian": cut.LaplacianGuess(),
+    "signed Laplacian": cut.SignedLaplacianGuess(),
+    "projection (AN)": cut.ProjectionGuess(),
+    "random": cut.RandomGuess(),
 }
-UPDATES = {"as it is": NoUpdate(), "vector update": VectorUpdate(), "bit update": BitUpdate()}
+UPDATES = {"as it is": cut.NoUpdate(), "vector update": cut.VectorUpdate(), "bit update": cut.BitUpdate()}
 # Threshold and weights.
 COMPONENTS = {
     "the paper's": (EqualErrorThreshold(), GradientWeights()),
@@ -139,7 +130,7 @@ def curves(pairs: Pairs, components: str, seed: int, n_bits: int) -> list[tuple[
     n_samples = pairs.n_samples
     found = []
     for guess, update in product(GUESSES, UPDATES):
-        rules = Rules(threshold=threshold, weights=weights, cut=Restarts(GUESSES[guess], UPDATES[update]))
+        rules = Rules(threshold=threshold, weights=weights, cut=cut.Restarts(GUESSES[guess], UPDATES[update]))
         loop = BitLoop(pairs, NoHash(), rules, max_samples=n_samples, seed=seed, code=GrowingCode(n_samples))
         losses = [float(record.loss) for record in loop.learn(n_bits, loss_target=0, history=[])]
         found.append((guess, update, losses + [0.0] * (n_bits - len(losses))))

@@ -18,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.experiments.datasets import Dataset, load
-from proxcode.metrics import QUERY_BLOCK, NearRows
+from proxcode.metrics import QUERY_BLOCK, Index, NearRows
 from proxcode.proximity import Proximity, WithinRadius
 from proxcode.utils.blocks import map_blocks
 
 Matrix = NDArray[Any]
-Index = NDArray[np.int64]
 
 
 class Size(NamedTuple):
@@ -86,12 +85,7 @@ def unseen_split(dataset: str, seed: int, size: Size, n_seen: int) -> Split:
 
 
 def radius_split(
-    dataset: str,
-    seed: int,
-    size: Size,
-    mean_neighbors: float,
-    n_components: int | None = None,
-    unit_rows: bool = False,
+    dataset: str, seed: int, size: Size, mean_neighbors: float, n_components: int | None = None, unit_rows: bool = False
 ) -> Split:
     """Draw training and test samples at random; near means within a radius."""
     from scipy.spatial.distance import cdist

@@ -17,19 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from proxcode import metrics
 from proxcode.experiments.datasets import write_arrays
 from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import METHODS, Method
 from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
 from proxcode.files import write_table
-from proxcode.metrics import (
-    Counts,
-    area_under_curve,
-    mean_average_precision,
-    precision_at,
-    precision_recall,
-    precision_within,
-)
+from proxcode.metrics import Counts
 from proxcode.storage.atomic import atomic_write
 from proxcode.storage.model_file import versions
 
@@ -170,10 +164,10 @@ def _figures(near: Counts, far: Counts, is_hamming: bool) -> dict[str, Any]:
     """Return measures and histograms; precision within Hamming radius 2 is None for other distances."""
     total_near, total_far = near.sum(axis=0), far.sum(axis=0)
     return {
-        "auc": area_under_curve(precision_recall(total_near, total_far)),
-        "map": mean_average_precision(near, far),
-        "precision_at_100": precision_at(near, far, 100),
-        "precision_within_2": precision_within(near, far, 2) if is_hamming else None,
+        "auc": metrics.area_under_curve(metrics.precision_recall(total_near, total_far)),
+        "map": metrics.mean_average_precision(near, far),
+        "precision_at_100": metrics.precision_at(near, far, 100),
+        "precision_within_2": metrics.precision_within(near, far, 2) if is_hamming else None,
         "near": total_near.tolist(),
         "far": total_far.tolist(),
     }
@@ -186,7 +180,8 @@ def _rows(cell: Cell, record: Record) -> list[Row]:
     for n_bits in cell.bits:
         result = record["lengths"][str(n_bits)]
         if "left_out" not in result:
-            measures = {name: value for name, value in result.items() if name not in ("near", "far")}
             # JSON has no NaN: undefined measures are stored as null.
-            rows.append({**about, "bits": n_bits, **{name: np.nan if v is None else v for name, v in measures.items()}})
+            measures = {name: np.nan if value is None else value for name, value in result.items()}
+            del measures["near"], measures["far"]
+            rows.append({**about, "bits": n_bits, **measures})
     return rows
