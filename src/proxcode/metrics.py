@@ -53,16 +53,19 @@ def count_pairs(
     >>> near.tolist(), far.tolist()
     ([[0, 1, 0], [0, 0, 0]], [[0, 0, 1], [0, 1, 1]])
     """
-    far, near = counts = np.zeros((2, n_queries, n_levels), np.int64)
+    near, far = np.zeros((2, n_queries, n_levels), np.int64)
     for start in range(0, n_queries, QUERY_BLOCK):
         block = slice(start, min(start + QUERY_BLOCK, n_queries))
         row = np.arange(block.stop - start)
-        is_near, level = near_rows(block).astype(np.int64), level_rows(block)
-        cell = (is_near * len(row) + row[:, None]) * n_levels + level
-        counts[:, block] = np.bincount(cell.ravel(), minlength=2 * len(row) * n_levels).reshape(2, -1, n_levels)
+        is_near, level = near_rows(block), level_rows(block)
+        cell = row[:, None] * n_levels + level
+        size, shape = len(row) * n_levels, (len(row), n_levels)
+        near[block] = np.bincount(cell[is_near], minlength=size).reshape(shape)
+        far[block] = np.bincount(cell.ravel(), minlength=size).reshape(shape) - near[block]
         if own_columns is not None:
             own = row, own_columns[block]
-            counts[is_near[own], start + row, level[own]] -= 1
+            near[start + row, level[own]] -= is_near[own]
+            far[start + row, level[own]] -= ~is_near[own]
     return near, far
 
 
