@@ -36,7 +36,7 @@ def gist(n_components=None):
 def in_child(script, *arguments):
     """Run a benchmark script in a child process; return the JSON record that it prints as its last line."""
     command = [sys.executable, script, *map(str, arguments)]
-    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    output = subprocess.check_output(command, text=True)
     return json.loads(output.splitlines()[-1])
 
 

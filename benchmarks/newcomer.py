@@ -7,7 +7,6 @@ encode, search) on the digits of scikit-learn, written to .npy files. Reports th
 compilation of kernels: the environment has no cache of compiled kernels.
 """
 
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,8 +29,8 @@ COMMANDS = {
 
 
 def main():
-    folder = Path(tempfile.mkdtemp(prefix="newcomer"))
-    try:
+    with tempfile.TemporaryDirectory(prefix="newcomer") as created:
+        folder = Path(created)
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
         subprocess.run(build, check=True)
         subprocess.run([sys.executable, "-m", "venv", folder / "env"], check=True)
@@ -41,18 +40,10 @@ def main():
         for name, command in COMMANDS.items():
             program, *arguments = command.format(**names).split()
             start = perf_counter()
-            done = subprocess.run(
-                [folder / "env" / "bin" / program, *arguments],
-                cwd=folder,
-                check=True,
-                text=True,
-                stdout=subprocess.PIPE,
-            )
-            rows.append({"command": name, "seconds": perf_counter() - start, "lines": len(done.stdout.splitlines())})
+            output = subprocess.check_output([folder / "env" / "bin" / program, *arguments], cwd=folder, text=True)
+            rows.append({"command": name, "seconds": perf_counter() - start, "lines": len(output.splitlines())})
         rows.append({"command": "all", "seconds": sum(row["seconds"] for row in rows), "lines": 0})
         record("newcomer", rows)
-    finally:
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,8 @@ RADII = (0, 1, 2, 3, 4)
 
 
 def random_codes(n, n_bits, rng):
-    return rng.integers(0, 256, (n, n_bits // 8), dtype=np.uint8), rng.integers(
-        0, 256, (N_QUERIES, n_bits // 8), dtype=np.uint8
-    )
+    base, queries = (rng.integers(0, 256, (size, n_bits // 8), dtype=np.uint8) for size in (n, N_QUERIES))
+    return base, queries
 
 
 def learned_codes(n, n_bits, rng):

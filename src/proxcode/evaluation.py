@@ -12,6 +12,7 @@ Counts are summed block by block: no n x n matrix is formed.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ from proxcode.pairs import Pairs
 from proxcode.peers import PEERS
 from proxcode.proximity import FoundPairs, GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
-from proxcode.utils.validation import check_points, check_whole
+from proxcode.utils.validation import check_component, check_integer, check_samples
 
 MODEL = "PPC"
 MAX_QUERIES = 2000
@@ -163,17 +164,25 @@ def evaluate(
     [('PPC', 8), ('PPC', 16), ('LSH', 8), ('LSH', 16), ('ITQ', 8), ('ITQ', 16)]
     """
     check_is_fitted(model, "n_bits_")
-    names = _check_peers(peers)
-    n_bits = _check_lengths(lengths, model.n_bits_)
-    samples = check_points(model, X, reset=False)
-    train_samples = samples if train is None else check_points(model, train, reset=False)
+    names = [peers] if isinstance(peers, str) else list(dict.fromkeys(peers))
+    for name in names:
+        if name not in PEERS:
+            raise ValueError(f"peers={name!r}: expected names from {', '.join(PEERS)}.")
+    longest = model.n_bits_
+    if lengths is None:
+        lengths = [*(2**k for k in range(3, 11) if 2**k < longest), longest]
+    code_lengths = sorted({check_integer("lengths", bits, 1, longest) for bits in lengths})
+    if not code_lengths:
+        raise ValueError(f"lengths is empty: pass integers from 1 to {longest}, or None.")
+    samples = check_samples(model, X, reset=False)
+    train_samples = samples if train is None else check_samples(model, train, reset=False)
     found = _find_pairs(model, proximity, samples, y)
     codes = model.encode(X)
-    evaluation = Evaluation(model, unpack(codes, model.n_bits_))
-    for bits in n_bits:
+    evaluation = Evaluation(model, unpack(codes, longest))
+    for bits in code_lengths:
         seconds = sum(record.seconds for record in model.history_[:bits])
         _add(evaluation, found, (MODEL, bits), codes, None if math.isnan(seconds) else seconds)
-    for key in ((name, bits) for name in names for bits in n_bits):
+    for key in product(names, code_lengths):
         start = perf_counter()
         try:
             peer = PEERS[key[0]](n_bits=key[1], random_state=0).fit(train_samples)
@@ -186,43 +195,59 @@ def evaluate(
     return evaluation
 
 
+def _find_pairs(model: ProximityPreservingCode, proximity: Proximity | None, X: NDArray[Any], y: Any) -> FoundPairs:
+    """Return the near and far pairs of the samples, by the given proximity or by the model's own."""
+    if proximity is None:
+        proximity = model.proximity_
+        if y is None and isinstance(proximity, SameLabel | SharedLabel | GivenPairs):
+            raise ValueError(
+                f"y=None: the model was fitted with {type(proximity).__name__}, which does not apply to new samples "
+                "without labels; pass labels y of the samples of X, or a proximity."
+            )
+        if isinstance(proximity, GivenPairs):
+            proximity = default_proximity(y)
+    check_component("proximity", proximity, Proximity, "SameLabel() or WithinRadius()")
+    try:
+        check_is_fitted(proximity)
+    except NotFittedError:
+        proximity = clone(proximity).fit(X, y)
+    return proximity.find_pairs(X, y)
+
+
 def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes: Codes, seconds: float | None) -> None:
     """Add the counts and the row of one method and code length to an evaluation."""
     model, n_bits = evaluation.model, key[1]
     codes = codes[found.samples]
-    near, far = evaluation.histograms[key] = _count_all_pairs(found.pairs, codes, n_bits)
-    row = Row(
-        *key,
-        loss=loss(near, far),
-        auc=area_under_curve(precision_recall(near, far)),
-        map=_mean_average_precision(found.pairs, codes, n_bits),
-        seconds=seconds,
-    )
-    if key == (MODEL, model.n_bits_):
-        found_near, found_far = (int(counts[: model.radius_ + 1].sum()) for counts in (near, far))
-        n_found = found_near + found_far
-        row = row._replace(precision=found_near / n_found if n_found else None, recall=found_near / int(near.sum()))
-    evaluation.rows.append(row)
-
-
-def _count_all_pairs(pairs: Pairs, codes: Codes, n_bits: int) -> tuple[Counts, Counts]:
-    """Count the near and far pairs of samples by the Hamming distance of the first n_bits of their codes."""
-    near, far = pairs.with_code(GrowingCode.from_packed(codes, n_bits)).counts()
+    near, far = found.pairs.with_code(GrowingCode.from_packed(codes, n_bits)).counts()
     for name, counts in (("near", near), ("far", far)):
         if counts.sum() == 0:
             raise ValueError(
-                f"there is no {name} pair among the {pairs.n_samples} samples of X: pass more samples or another "
-                "proximity."
+                f"there is no {name} pair among the {len(codes)} samples of X: pass more samples or another proximity."
             )
-    return near, far
+    precision = recall = None
+    if key == (MODEL, model.n_bits_):
+        found_near, found_far = (int(counts[: model.radius_ + 1].sum()) for counts in (near, far))
+        recall = found_near / int(near.sum())
+        precision = found_near / (found_near + found_far) if found_near + found_far else None
+    evaluation.histograms[key] = near, far
+    evaluation.rows.append(
+        Row(
+            *key,
+            loss=loss(near, far),
+            auc=area_under_curve(precision_recall(near, far)),
+            map=_mean_average_precision(found.pairs, codes, n_bits),
+            seconds=seconds,
+            precision=precision,
+            recall=recall,
+        )
+    )
 
 
 def _mean_average_precision(pairs: Pairs, codes: Codes, n_bits: int) -> float | None:
     """Return the mean average precision; None if most pairs are unknown or no query has a near sample."""
-    n_samples = pairs.n_samples
-    queries = np.arange(n_samples)
-    if n_samples > MAX_QUERIES:
-        queries = np.sort(np.random.default_rng(0).choice(n_samples, MAX_QUERIES, replace=False))
+    queries = np.arange(pairs.n_samples)
+    if len(queries) > MAX_QUERIES:
+        queries = np.sort(np.random.default_rng(0).choice(pairs.n_samples, MAX_QUERIES, replace=False))
     if pairs.near_rows(queries[:1]) is None:
         return None
     prefixes = pack(unpack(codes, n_bits))
@@ -234,41 +259,3 @@ def _mean_average_precision(pairs: Pairs, codes: Codes, n_bits: int) -> float | 
         own_columns=queries,
     )
     return mean_average_precision(near, far) if near.any() else None
-
-
-def _find_pairs(
-    model: ProximityPreservingCode, proximity: Proximity | None, samples: NDArray[Any], y: Any
-) -> FoundPairs:
-    """Return the near and far pairs of the samples, by the given proximity or by the model's own."""
-    if proximity is not None and not isinstance(proximity, Proximity):
-        raise TypeError(f"proximity={proximity!r}: expected an object such as SameLabel() or WithinRadius().")
-    own: Proximity = model.proximity_
-    if proximity is None and y is None and isinstance(own, SameLabel | SharedLabel | GivenPairs):
-        raise ValueError(
-            f"y=None: the model was fitted with {type(own).__name__}, which does not apply to new samples without "
-            "labels; pass labels y of the samples of X, or a proximity."
-        )
-    if proximity is None:
-        proximity = default_proximity(y) if isinstance(own, GivenPairs) else own
-    try:
-        check_is_fitted(proximity)
-    except NotFittedError:
-        proximity = clone(proximity).fit(samples, y)
-    return proximity.find_pairs(samples, y)
-
-
-def _check_peers(peers: Iterable[str]) -> list[str]:
-    names = [peers] if isinstance(peers, str) else list(dict.fromkeys(peers))
-    for name in names:
-        if name not in PEERS:
-            raise ValueError(f"peers={name!r}: expected names from {', '.join(PEERS)}.")
-    return names
-
-
-def _check_lengths(lengths: Iterable[int] | None, longest: int) -> list[int]:
-    if lengths is None:
-        return [*(2**k for k in range(3, 11) if 2**k < longest), longest]
-    chosen = {check_whole("lengths", bits, 1, longest) for bits in lengths}
-    if not chosen:
-        raise ValueError(f"lengths is empty: pass integers from 1 to {longest}, or None.")
-    return sorted(chosen)

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import check_codes, distances
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
+Index = NDArray[np.int64]
 Counts = NDArray[np.int64]
 NearRows = Callable[[slice], NDArray[np.bool_]]
 LevelRows = Callable[[slice], NDArray[Any]]
@@ -24,11 +25,7 @@ QUERY_BLOCK = 128
 
 
 def count_pairs(
-    n_queries: int,
-    n_levels: int,
-    near_rows: NearRows,
-    level_rows: LevelRows,
-    own_columns: NDArray[np.int64] | None = None,
+    n_queries: int, n_levels: int, near_rows: NearRows, level_rows: LevelRows, own_columns: Index | None = None
 ) -> tuple[Counts, Counts]:
     """Count the near and the far base samples of each query by level of distance.
 
@@ -62,19 +59,14 @@ def count_pairs(
         row = np.arange(block.stop - start)
         is_near, level = near_rows(block), level_rows(block)
         cell = row[:, None] * n_levels + level
-        total = _histograms(cell.ravel(), near[block].shape)
-        near[block] = _histograms(cell[is_near], near[block].shape)
+        size, shape = len(row) * n_levels, (len(row), n_levels)
+        near[block] = np.bincount(cell[is_near], minlength=size).reshape(shape)
+        far[block] = np.bincount(cell.ravel(), minlength=size).reshape(shape) - near[block]
         if own_columns is not None:
             own = row, own_columns[block]
-            total[row, level[own]] -= 1
             near[start + row, level[own]] -= is_near[own]
-        far[block] = total - near[block]
+            far[start + row, level[own]] -= ~is_near[own]
     return near, far
-
-
-def _histograms(cells: NDArray[Any], shape: tuple[int, ...]) -> Counts:
-    """Count entries of a matrix of the given shape by their place in its flattened form."""
-    return np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def ranking_counts(
@@ -180,7 +172,7 @@ def mean_average_precision(near: Counts, far: Counts, k: int | None = None) -> f
         codes.
     """
     if k is not None:
-        check_whole("k", k, 1)
+        check_integer("k", k, 1)
     near, far = _with_near(near, far)
     size = near + far
     before, near_before = np.cumsum(size, axis=1) - size, np.cumsum(near, axis=1) - near
@@ -230,7 +222,7 @@ def _with_near(near: Counts, far: Counts) -> tuple[Counts, Counts]:
 
 def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
     """Return the expected number of near codes among the first k, for each query."""
-    check_whole("k", k, 1)
+    check_integer("k", k, 1)
     size = near + far
     taken = np.clip(k - (np.cumsum(size, axis=1) - size), 0, size)
     return (near * (taken / np.maximum(size, 1))).sum(axis=1)

@@ -1,5 +1,3 @@
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -17,6 +15,7 @@ SHAPES = {
 }
 N_CLASSES = {"mnist": 10, "cifar10-gist": 10, "scene15-gist": 15, "banking77": 77, "nursery": 5}
 N_TRAIN = {"mnist": 60_000, "cifar10-gist": 50_000}
+MNIST_DIGEST = "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
 SPLIT = {*N_TRAIN, "scene15-gist", "banking77"}
 
 
@@ -58,14 +57,11 @@ def openml(monkeypatch):
     def serve(x, y=None, digest=None):
         fetch = OpenML(x, np.arange(40) % 4 if y is None else y)
         monkeypatch.setattr("sklearn.datasets.fetch_openml", fetch)
-        sources = {
-            "mnist.npz": datasets._MNIST._replace(digest=digest),
-            "fashion_mnist.npz": datasets._FASHION,
-            "cifar10_raw.npz": datasets._CIFAR10,
-        }
-        for file, source in sources.items():
+        for file, source in list(datasets._OPENML.items()):
             small = source._replace(shape=(40, source.shape[1]), n_train=32)
-            monkeypatch.setitem(datasets._MAKERS, file, partial(datasets._downloaded, small))
+            monkeypatch.setitem(datasets._OPENML, file, small)
+        mnist = datasets._OPENML["mnist.npz"]._replace(digest=digest)
+        monkeypatch.setitem(datasets._OPENML, "mnist.npz", mnist)
         return fetch
 
     return serve
@@ -101,7 +97,7 @@ def test_real_data(name, data_folder):
 
 def test_the_known_digest_is_that_of_mnist(data_folder):
     mnist = np.load(data_folder / "mnist.npz")
-    assert datasets._digest(mnist["x"], mnist["y"]) == datasets._MNIST.digest
+    assert datasets._digest(mnist["x"], mnist["y"]) == MNIST_DIGEST == datasets._OPENML["mnist.npz"].digest
 
 
 def test_digits_and_uniform_samples_need_no_folder(monkeypatch):
@@ -224,7 +220,7 @@ def test_no_split_where_the_order_is_another(data, cache, openml, images):
 
 
 def test_another_digest_is_refused(data, cache, openml, images):
-    openml(images, digest=datasets._MNIST.digest)
+    openml(images, digest=MNIST_DIGEST)
     with pytest.raises(ValueError, match=r"OpenML 554 \(mnist_784\) for mnist has SHA-256 .*; expected c2069063c"):
         load("mnist")
     assert list(cache.iterdir()) == []

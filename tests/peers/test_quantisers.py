@@ -18,14 +18,14 @@ import faiss
 from proxcode.experiments import EXPERIMENTS, judging, methods
 from proxcode.experiments.curves import MOST_POINTS
 from proxcode.experiments.judging import ByHammingDistance, ByOwnDistance, levels
-from proxcode.experiments.protocols import QUICK, Size, TestAgainstTrain, labels_split, radius_split
+from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split
 from proxcode.experiments.runner import Cell, _figures, histograms, run_cells, write_rows
 from proxcode.hamming import distances
 from proxcode.peers import LSH, QUANTISERS, FaissITQ, FaissPQ, FaissRaBitQ
 
 SPLITS = {
     "test against test": lambda: labels_split("digits", 0, QUICK),
-    "test against train": lambda: labels_split("digits", 0, QUICK, kind=TestAgainstTrain),
+    "test against train": lambda: labels_split("digits", 0, QUICK, base_is_train=True),
     "radius": lambda: radius_split("digits", 0, Size(400, 300), mean_neighbors=20),
 }
 

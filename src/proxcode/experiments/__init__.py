@@ -5,12 +5,12 @@ quick run uses one seed, few samples and few bits, as a check that everything wo
 experiments and keeps a record of the run. The module of an experiment is imported when it runs.
 """
 
+import json
 import time
 from collections.abc import Callable, Iterable
 from importlib import import_module
 from pathlib import Path
 
-RECORD = "experiments.json"
 Experiment = Callable[[Path, bool, bool], list[Path]]
 
 
@@ -23,10 +23,8 @@ def _experiment(module: str, about: str) -> Experiment:
     return run
 
 
-EXPERIMENTS: dict[str, Experiment] = {
-    "table1": _experiment(
-        "table", "Area under the precision-recall curve of all methods on CIFAR-10, with the paper's values (Table 1)."
-    ),
+EXPERIMENTS = {
+    "table1": _experiment("table", "Area under the precision-recall curve of all methods on CIFAR-10 (Table 1)."),
     "precision-recall": _experiment("curves", "Precision-recall curves of 50-bit codes by radius and by class."),
     "illustrations": _experiment(
         "illustrations",
@@ -43,18 +41,16 @@ def run_experiments(names: Iterable[str], output: Path, *, quick: bool = False, 
     The record `experiments.json` holds the seconds of each experiment, added up over resumed runs, the versions and the
     machine. Quick runs write to the subfolder `quick`, so that they do not replace the results of full runs.
     """
-    from proxcode.experiments.runner import environment, read_json, write_json
+    from proxcode.experiments.runner import environment, read_json, write_text
 
     output = output / "quick" if quick else output
     output.mkdir(parents=True, exist_ok=True)
-    written, runs = [], read_json(output / RECORD)
+    path = output / "experiments.json"
+    written, runs = [], read_json(path)
     for name in names:
         start = time.perf_counter()
         written += EXPERIMENTS[name](output, quick, verbose)
         seconds = round(time.perf_counter() - start + runs.get(name, {}).get("seconds", 0), 1)
         runs[name] = {"seconds": seconds, **environment()}
-        write_json(output / RECORD, runs, indent=1)
-    return [*written, output / RECORD]
-
-
-__all__ = ["EXPERIMENTS", "Experiment", "run_experiments"]
+        write_text(path, json.dumps(runs, indent=1))
+    return [*written, path]

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.experiments.methods import METHODS, SLOW
-from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown, write_text
-from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells, write_rows
+from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown
+from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells, write_rows, write_text
 from proxcode.experiments.table import CURVE_BITS as N_BITS
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
 from proxcode.plots import COLOURS, save_figure
@@ -35,6 +35,7 @@ MOST_POINTS = 256
 # Smallest difference in precision that is reported.
 VISIBLE = 0.005
 
+# Curves by title of a panel and name of a method, methods in decreasing order of area.
 Curves = dict[str, dict[str, PrecisionRecall]]
 
 
@@ -45,32 +46,31 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     cells = [Cell(protocol, name, seed, (N_BITS,)) for protocol in protocols for name in names for seed in seeds]
     rows = run_cells(cells, output, quick=quick, verbose=verbose)
     of_splits = {cell: precision_recall(*counts) for cell in cells for counts in histograms(cell, output).values()}
-    alike: dict[str, dict[str, list[PrecisionRecall]]] = {protocol: {} for protocol in protocols}
-    for cell, curve in of_splits.items():
-        alike[cell.protocol].setdefault(cell.method, []).append(curve)
-    curves = {
-        protocol: {name: mean_curve(some) for name, some in of_methods.items()}
-        for protocol, of_methods in alike.items()
-    }
+    texts, curves = [], {}
+    for protocol, about in protocols.items():
+        alike: dict[str, list[PrecisionRecall]] = {}
+        for cell, curve in of_splits.items():
+            if cell.protocol == protocol:
+                alike.setdefault(cell.method, []).append(curve)
+        means = {name: mean_curve(some) for name, some in alike.items()}
+        title = f"{about}, {N_BITS} bits"
+        curves[title] = dict(sorted(means.items(), key=lambda item: -area_under_curve(item[1])))
+        mine = [row for row in rows if row["protocol"] == protocol]
+        texts.append(f"{title}\n\n{markdown(curves[title], mine)}")
     paths = [output / f"precision_recall.{ending}" for ending in ("csv", "md", "png")]
     write_rows(paths[0], [row for cell, curve in of_splits.items() for row in _points(cell, curve)])
-    write_text(paths[1], markdown(curves, rows, protocols) + reasons(cells, output))
-    save_figure(draw(curves, protocols), paths[2], dpi=200)
+    write_text(paths[1], "\n".join(texts) + reasons(cells, output))
+    save_figure(draw(curves, list(dict.fromkeys(cell.method for cell in of_splits))), paths[2], dpi=200)
     return paths
 
 
-def markdown(curves: Curves, rows: list[Row], titles: dict[str, str]) -> str:
-    """Format a table for each protocol: area under the curve, and where a method's curve lies above that of PPC."""
-    header = ["method", "area", f"above PPC by more than {VISIBLE}"]
-    texts = []
-    for protocol, of_methods in curves.items():
-        lines = []
-        for name, curve in _by_area(of_methods):
-            areas = select(rows, "auc", protocol=protocol, method=name)
-            above = where_above(curve, of_methods["PPC"]) if "PPC" in of_methods else []
-            lines.append([name, shown(*mean_and_spread(areas)), ", ".join(above)])
-        texts.append(f"{titles[protocol]}, {N_BITS} bits\n\n" + markdown_table(header, lines))
-    return "\n".join(texts)
+def markdown(curves: dict[str, PrecisionRecall], rows: list[Row]) -> str:
+    """Format areas under the curves of a protocol, and where a method's curve lies above that of PPC."""
+    lines = []
+    for name, curve in curves.items():
+        above = where_above(curve, curves["PPC"]) if "PPC" in curves else []
+        lines.append([name, shown(*mean_and_spread(select(rows, "auc", method=name))), ", ".join(above)])
+    return markdown_table(["method", "area", f"above PPC by more than {VISIBLE}"], lines)
 
 
 def where_above(curve: PrecisionRecall, other: PrecisionRecall) -> list[str]:
@@ -110,37 +110,30 @@ def _at_recalls(curve: PrecisionRecall) -> NDArray[np.float64]:
 
 def _points(cell: Cell, curve: PrecisionRecall) -> list[Row]:
     """Return evenly spaced points of a curve, including the last, as rows of the CSV file."""
-    last = len(curve.recall) - 1
-    step = -(-len(curve.recall) // MOST_POINTS)
+    n_points = len(curve.recall)
+    step = -(-n_points // MOST_POINTS)
     about = {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed}
     return [
         {**about, "point": number, "recall": curve.recall[number], "precision": curve.precision[number]}
-        for number in range(last + 1)
-        if number % step == 0 or number == last
+        for number in sorted({*range(0, n_points, step), n_points - 1})
     ]
 
 
-def _by_area(curves: dict[str, PrecisionRecall]) -> list[tuple[str, PrecisionRecall]]:
-    return sorted(curves.items(), key=lambda item: -area_under_curve(item[1]))
-
-
-def draw(curves: Curves, titles: dict[str, str]) -> Any:
-    """Draw a panel for each protocol, with one legend for all."""
+def draw(curves: Curves, names: list[str]) -> Any:
+    """Draw a panel for each protocol, with one legend for all methods in the order of `names`."""
     from matplotlib.figure import Figure
 
     n_columns = min(2, len(curves))
     n_rows = -(-len(curves) // n_columns)
     figure = Figure(figsize=(5.2 * n_columns + 1.6, 4.2 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    names = list(dict.fromkeys(name for of_methods in curves.values() for name in of_methods))
     looks = {name: (COLOURS[i % len(COLOURS)], STYLES[i // len(COLOURS) % len(STYLES)]) for i, name in enumerate(names)}
     handles: dict[str, Any] = {}
-    for ax, (protocol, of_methods) in zip(axes, curves.items(), strict=False):
-        for name, curve in _by_area(of_methods):
+    for ax, (title, of_methods) in zip(axes, curves.items(), strict=False):
+        for name, curve in of_methods.items():
             colour, style = looks[name]
             width = 2.5 if name == "PPC" else 1.2
             (handles[name],) = ax.plot(curve.recall, curve.precision, color=colour, linestyle=style, linewidth=width)
-        title = f"{titles[protocol]}, {N_BITS} bits"
         ax.set(xlabel="recall", ylabel="precision", title=title, xlim=(0, 1), ylim=(0, 1.02))
     figure.legend([handles[name] for name in names], names, loc="outside right center", frameon=False)
     return figure

@@ -37,6 +37,13 @@ class Dataset(NamedTuple):
     is_train: NDArray[np.bool_] | None
     about: str
 
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        """The labels y; raises ValueError if there are none."""
+        if self.y is None:
+            raise ValueError(f"dataset {self.name!r} has no labels: use a protocol with near by a radius.")
+        return self.y
+
 
 def load(name: str) -> Dataset:
     """Load a dataset.
@@ -86,20 +93,15 @@ def _from_file(name: str) -> Dataset:
     return Dataset(name, X, y, is_train, about)
 
 
+# File and description of each dataset that is stored in a file.
 _FILES = {
     "mnist": ("mnist.npz", "70,000 handwritten digits of 28 x 28 pixels (LeCun et al., 1998); OpenML 554"),
-    "fashion-mnist": (
-        "fashion_mnist.npz",
-        "70,000 articles of clothing in 28 x 28 pixels (Xiao et al., 2017); OpenML 40996",
-    ),
+    "fashion-mnist": ("fashion_mnist.npz", "70,000 images of clothing, 28 x 28 (Xiao et al., 2017); OpenML 40996"),
     "cifar10-gist": (
         "cifar10_gist512.npz",
         "GIST of 60,000 photographs of 32 x 32 pixels in 10 classes (Krizhevsky, 2009); images from OpenML 40927",
     ),
-    "scene15-gist": (
-        "scene15_gist512.npz",
-        "GIST of 4,485 photographs of 15 kinds of scene (Lazebnik et al., 2006)",
-    ),
+    "scene15-gist": ("scene15_gist512.npz", "GIST of 4,485 photographs of 15 kinds of scene (Lazebnik et al., 2006)"),
     "banking77": (
         "banking77_use512.npz",
         "sentence embeddings of 13,083 questions to a bank with 77 intents (Casanueva et al., 2020); CC BY 4.0",
@@ -118,36 +120,38 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
 }
 
 
-# Files.
-
-
 def _arrays(name: str, file: str) -> Arrays:
     """Return the arrays of a file from the first source that has it; downloads are stored in the cache folder."""
     cache = _cache_folder()
-    for folder in (_data_folder(), cache):
-        if folder is not None and (folder / file).is_file():
-            return _read(folder / file)
-    if file not in _MAKERS:
+    folders = [cache]
+    if value := os.environ.get("PROXCODE_DATA"):
+        folders.insert(0, Path(value).expanduser())
+        # Without this check a misspelt folder would start a download.
+        if not folders[0].is_dir():
+            raise NotADirectoryError(f"PROXCODE_DATA={value}: expected an existing folder; correct it or unset it.")
+    for path in (folder / file for folder in folders):
+        if path.is_file():
+            try:
+                with path.open("rb") as opened, np.load(opened) as arrays:
+                    return dict(arrays)
+            except (OSError, ValueError, EOFError, BadZipFile) as error:
+                raise ValueError(f"{path} cannot be read ({error}): copy it again or delete it.") from error
+    if file not in (*_OPENML, "cifar10_gist512.npz"):
         raise FileNotFoundError(
             f"dataset {name!r}: {file} was not found and cannot be downloaded; set PROXCODE_DATA to a folder that "
             f"contains it, or copy it to {cache}."
         )
     # Created before the download, which could not be stored otherwise.
     cache.mkdir(parents=True, exist_ok=True)
-    arrays = _MAKERS[file](name)
-    _write(cache / file, arrays)
-    return arrays
+    made = _downloaded(_OPENML[file], name) if file in _OPENML else _cifar10_gist(name)
+    write_arrays(cache / file, made)
+    return made
 
 
-def _data_folder() -> Path | None:
-    value = os.environ.get("PROXCODE_DATA")
-    if not value:
-        return None
-    folder = Path(value).expanduser()
-    # Without this check a misspelt folder would start a download.
-    if not folder.is_dir():
-        raise NotADirectoryError(f"PROXCODE_DATA={value}: expected an existing folder; correct it or unset it.")
-    return folder
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Write an `.npz` file atomically."""
+    with atomic_write(path) as partial_file, partial_file.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def _cache_folder() -> Path:
@@ -156,30 +160,8 @@ def _cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "proxcode"
 
 
-def _read(path: Path) -> Arrays:
-    try:
-        with path.open("rb") as file, np.load(file) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, EOFError, BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read ({error}): copy it again or delete it.") from error
-
-
-def _write(path: Path, arrays: Arrays) -> None:
-    with atomic_write(path) as partial_file, partial_file.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
-
-
-# OpenML.
-
-
 class _Source(NamedTuple):
-    """Images on OpenML, as bytes, the training images first.
-
-    Attributes
-    ----------
-    digest : str or None
-        SHA-256 of the bytes of the images followed by those of the labels, if known.
-    """
+    """Images on OpenML, the training images first; SHA-256 of their bytes and those of the labels, if known."""
 
     name: str
     data_id: int
@@ -188,41 +170,23 @@ class _Source(NamedTuple):
     digest: str | None = None
 
 
-_MNIST = _Source(
-    "mnist_784", 554, (70_000, 784), 60_000, "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
-)
-# The digests of these two are not known. They are verified by shape and range, and their order by the training images,
-# which are equally many of each class: in another order they hardly would be.
-_FASHION = _Source("Fashion-MNIST", 40996, (70_000, 784), 60_000)
-_CIFAR10 = _Source("CIFAR_10", 40927, (60_000, 3072), 50_000)
+_OPENML = {
+    "mnist.npz": _Source(
+        "mnist_784", 554, (70_000, 784), 60_000, "c2069063c1105f2bf96266aef1ff68c6e13bdda7a54e37bf19c16f1db24efc83"
+    ),
+    # The digests of these two are not known. They are verified by shape and range, and their order by the training
+    # images, which are equally many of each class: in another order they hardly would be.
+    "fashion_mnist.npz": _Source("Fashion-MNIST", 40996, (70_000, 784), 60_000),
+    "cifar10_raw.npz": _Source("CIFAR_10", 40927, (60_000, 3072), 50_000),
+}
 
 
 def _downloaded(source: _Source, name: str) -> Arrays:
     """Return verified images and labels as bytes; without `n_train` if they are not in the usual order."""
-    values, labels = _fetched(source, name)
-    # Values that a byte cannot hold are detected below.
-    with np.errstate(invalid="ignore"):
-        x, y = values.astype(np.uint8), labels.astype(np.uint8)
-    remedy = f"try again, or set PROXCODE_DATA to a folder that contains {_FILES[name][0]}."
-    if x.shape != source.shape or y.shape != x.shape[:1] or not np.array_equal(x, values):
-        raise ValueError(
-            f"OpenML {source.data_id} ({source.name}) for {name} has shape {x.shape} and values from {values.min():g} "
-            f"to {values.max():g}; expected shape {source.shape} and integers from 0 to 255: {remedy}"
-        )
-    if source.digest is not None and _digest(x, y) != source.digest:
-        raise ValueError(
-            f"OpenML {source.data_id} ({source.name}) for {name} has SHA-256 {_digest(x, y)}; expected "
-            f"{source.digest}: {remedy}"
-        )
-    arrays = {"x": x, "y": y}
-    if source.digest is not None or len(set(np.bincount(y[: source.n_train]))) == 1:
-        arrays["n_train"] = np.array(source.n_train)
-    return arrays
-
-
-def _fetched(source: _Source, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
     from sklearn.datasets import fetch_openml
 
+    about = f"OpenML {source.data_id} ({source.name})"
+    remedy = f"try again, or set PROXCODE_DATA to a folder that contains {_FILES[name][0]}."
     # The parser liac-arff is slower, but does not need pandas.
     parser = "auto" if find_spec("pandas") else "liac-arff"
     try:
@@ -231,18 +195,27 @@ def _fetched(source: _Source, name: str) -> tuple[NDArray[Any], NDArray[Any]]:
         )
     except (OSError, ValueError, HTTPException) as error:
         raise ConnectionError(
-            f"{name} is neither in PROXCODE_DATA nor in {_cache_folder()}, and OpenML {source.data_id} "
-            f"({source.name}) could not be downloaded ({error}): try again, or set PROXCODE_DATA to a folder that "
-            f"contains {_FILES[name][0]}."
+            f"{name} is neither in PROXCODE_DATA nor in {_cache_folder()}, and {about} could not be downloaded "
+            f"({error}): {remedy}"
         ) from error
-    return np.asarray(values), np.asarray(labels)
+    # Values that a byte cannot hold are detected below.
+    with np.errstate(invalid="ignore"):
+        x, y = values.astype(np.uint8), labels.astype(np.uint8)
+    if x.shape != source.shape or y.shape != x.shape[:1] or not np.array_equal(x, values):
+        raise ValueError(
+            f"{about} for {name} has shape {x.shape} and values from {values.min():g} to {values.max():g}; expected "
+            f"shape {source.shape} and integers from 0 to 255: {remedy}"
+        )
+    if source.digest is not None and _digest(x, y) != source.digest:
+        raise ValueError(f"{about} for {name} has SHA-256 {_digest(x, y)}; expected {source.digest}: {remedy}")
+    arrays = {"x": x, "y": y}
+    if source.digest is not None or len(set(np.bincount(y[: source.n_train]))) == 1:
+        arrays["n_train"] = np.array(source.n_train)
+    return arrays
 
 
-def _digest(*arrays: NDArray[Any]) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data.cast("B"))
-    return digest.hexdigest()
+def _digest(x: NDArray[np.uint8], y: NDArray[np.uint8]) -> str:
+    return hashlib.sha256(x.tobytes() + y.tobytes()).hexdigest()
 
 
 def _cifar10_gist(name: str) -> Arrays:
@@ -251,11 +224,3 @@ def _cifar10_gist(name: str) -> Arrays:
     raw = _arrays(name, "cifar10_raw.npz")
     planes = raw["x"].reshape(-1, 3, 32, 32)
     return {**raw, "x": gist(planes.transpose(0, 2, 3, 1)).astype(np.float16)}
-
-
-_MAKERS: dict[str, Callable[[str], Arrays]] = {
-    "mnist.npz": partial(_downloaded, _MNIST),
-    "fashion_mnist.npz": partial(_downloaded, _FASHION),
-    "cifar10_raw.npz": partial(_downloaded, _CIFAR10),
-    "cifar10_gist512.npz": _cifar10_gist,
-}

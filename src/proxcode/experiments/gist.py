@@ -13,7 +13,7 @@ import scipy.fft
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 # Number of images processed at a time, whose spectra fit in the processor's cache.
 BLOCK = 8
@@ -56,9 +56,9 @@ def gist(images: ArrayLike, *, n_orientations: int = 8, n_scales: int = 4, n_blo
     >>> int(scale), int(orientation)
     (0, 0)
     """
-    n_orientations = check_whole("n_orientations", n_orientations, 1)
-    n_scales = check_whole("n_scales", n_scales, 1)
-    images = _checked(images, check_whole("n_blocks", n_blocks, 1))
+    n_orientations = check_integer("n_orientations", n_orientations, 1)
+    n_scales = check_integer("n_scales", n_scales, 1)
+    images = _checked(images, check_integer("n_blocks", n_blocks, 1))
     filters = _gabor_filters(images.shape[1] + 2 * PADDING, n_orientations, n_scales)
     result = np.empty((len(images), len(filters) * n_blocks**2), np.float32)
     for rows, described in map_blocks(lambda rows: _describe(images[rows], filters, n_blocks), len(images), BLOCK):

@@ -13,32 +13,24 @@ Bits are learned until no pair is misplaced; longer codes then have loss 0. The 
 choice of threshold and weights are stored in a file, so that an interrupted run can be resumed.
 """
 
-import csv
+import json
 from collections.abc import Callable
 from functools import partial
-from itertools import islice, product
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 from tqdm import tqdm
 
-from proxcode.bits import Rules
-from proxcode.cut import (
-    BitUpdate,
-    LaplacianGuess,
-    NoUpdate,
-    ProjectionGuess,
-    RandomGuess,
-    Restarts,
-    SignedLaplacianGuess,
-    VectorUpdate,
-)
+from proxcode import cut
+from proxcode.bits import BitLoop, Rules
 from proxcode.experiments.datasets import load
-from proxcode.experiments.in_sample import learn_bits, pairs_of
-from proxcode.experiments.runner import CELLS, environment, read_json, write_json, write_rows
+from proxcode.experiments.report import select
+from proxcode.experiments.runner import CELLS, Row, environment, read_json, write_rows, write_text
+from proxcode.hamming import GrowingCode
+from proxcode.hashing import NoHash
 from proxcode.pairs import Pairs
 from proxcode.plots import COLOURS, save_figure
 from proxcode.proximity import SameLabel, WithinRadius
@@ -46,12 +38,13 @@ from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
 from proxcode.weights import DifferenceWeights, GradientWeights
 
 GUESSES = {
-    "Laplacian": LaplacianGuess(),
-    "signed Laplacian": SignedLaplacianGuess(),
-    "projection (AN)": ProjectionGuess(),
-    "random": RandomGuess(),
+    "Laplacian": cut.LaplacianGuess(),
+    "signed Laplacian": cut.SignedLaplacianGuess(),
+    "projection (AN)": cut.ProjectionGuess(),
+    "random": cut.RandomGuess(),
 }
-UPDATES = {"as it is": NoUpdate(), "vector update": VectorUpdate(), "bit update": BitUpdate()}
+UPDATES = {"as it is": cut.NoUpdate(), "vector update": cut.VectorUpdate(), "bit update": cut.BitUpdate()}
+# Threshold and weights.
 COMPONENTS = {
     "the paper's": (EqualErrorThreshold(), GradientWeights()),
     "exact": (LogisticThreshold(), DifferenceWeights()),
@@ -59,6 +52,33 @@ COMPONENTS = {
 STYLES = {"as it is": ":", "vector update": "--", "bit update": "-"}
 # Loss 0 has no logarithm and is drawn at this value.
 LOWEST_DRAWN = 1e-6
+
+
+def by_radius(name: str, n_samples: int, seed: int) -> Pairs:
+    """Draw samples, centred and of unit norm, near within the mean distance to the neighbour of rank n_samples / 20."""
+    X = load(name).X
+    X = X[np.random.default_rng(seed).choice(len(X), n_samples, replace=False)].astype(np.float64)
+    X -= X.mean(axis=0)
+    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)
+    rank = n_samples // 20
+    radius = NearestNeighbors(n_neighbors=rank + 1).fit(X).kneighbors(X)[0][:, rank].mean()
+    return WithinRadius(radius=radius).fit(X).find_pairs(X).pairs
+
+
+def by_class(name: str, n_samples: int, seed: int) -> Pairs:
+    """Draw samples, near by class."""
+    data = load(name)
+    chosen = np.random.default_rng(seed).choice(len(data.X), n_samples, replace=False)
+    X, y = data.X[chosen], data.labels[chosen]
+    return SameLabel().fit(X, y).find_pairs(X, y).pairs
+
+
+DATASETS: dict[str, Callable[[int, int], Pairs]] = {
+    "10-D uniform, near by radius": partial(by_radius, "uniform-10d"),
+    "Notredame SIFT, near by radius": partial(by_radius, "notredame-sift"),
+    "Nursery, near by radius": partial(by_radius, "nursery"),
+    "digits, near by class": partial(by_class, "digits"),
+}
 
 
 class Size(NamedTuple):
@@ -70,68 +90,24 @@ class Size(NamedTuple):
     datasets: tuple[str, ...]
 
 
-class Loss(NamedTuple):
-    """One row of the CSV file; `components` names the threshold and the weights."""
-
-    dataset: str
-    components: str
-    guess: str
-    update: str
-    seed: int
-    bits: int
-    loss: float
-
-
-def by_radius(name: str, n_samples: int, seed: int) -> Pairs:
-    """Draw samples, centred and of unit norm, near within the mean distance to the neighbour of rank n_samples / 20."""
-    X = load(name).X
-    X = X[np.random.default_rng(seed).choice(len(X), n_samples, replace=False)].astype(np.float64)
-    X -= X.mean(axis=0)
-    X /= np.maximum(np.linalg.norm(X, axis=1, keepdims=True), np.finfo(float).tiny)
-    rank = n_samples // 20
-    radius = NearestNeighbors(n_neighbors=rank + 1).fit(X).kneighbors(X)[0][:, rank].mean()
-    return pairs_of(WithinRadius(radius=radius), X)
-
-
-def by_class(name: str, n_samples: int, seed: int) -> Pairs:
-    """Draw samples, near by class."""
-    data = load(name)
-    chosen = np.random.default_rng(seed).choice(len(data.X), n_samples, replace=False)
-    return pairs_of(SameLabel(), data.X[chosen], None if data.y is None else data.y[chosen])
-
-
-DATASETS: dict[str, Callable[[int, int], Pairs]] = {
-    "10-D uniform, near by radius": partial(by_radius, "uniform-10d"),
-    "Notredame SIFT, near by radius": partial(by_radius, "notredame-sift"),
-    "Nursery, near by radius": partial(by_radius, "nursery"),
-    "digits, near by class": partial(by_class, "digits"),
-}
-BUNDLED = ("10-D uniform, near by radius", "digits, near by class")
-FULL, QUICK = Size(1000, 30, (0, 1, 2), tuple(DATASETS)), Size(500, 8, (0,), BUNDLED)
+FULL = Size(1000, 30, (0, 1, 2), tuple(DATASETS))
+# The datasets of a quick run need no files.
+QUICK = Size(500, 8, (0,), ("10-D uniform, near by radius", "digits, near by class"))
 
 
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Run the experiment; write `initial_guess.csv` and `initial_guess.png`.
-
-    Parameters
-    ----------
-    output : Path
-        Folder, created if needed.
-    quick : bool, default=False
-        500 samples of the bundled datasets, 8 bits and one seed instead of 1,000 samples, 30 bits and three seeds.
-    verbose : bool, default=False
-        Whether to show progress.
-    """
+    """Run the experiment; write `initial_guess.csv` and `initial_guess.png`."""
+    size = QUICK if quick else FULL
     paths = [output / "initial_guess.csv", output / "initial_guess.png"]
-    losses = measure(QUICK if quick else FULL, output / CELLS / "initial-guess", verbose)
-    write_rows(paths[0], [row._asdict() for row in losses])
-    save_figure(draw(losses), paths[1], dpi=200)
+    rows = measure(size, output / CELLS / "initial-guess", verbose)
+    write_rows(paths[0], rows)
+    save_figure(draw(rows, size), paths[1], dpi=200)
     return paths
 
 
-def measure(size: Size, folder: Path, verbose: bool = False) -> list[Loss]:
+def measure(size: Size, folder: Path, verbose: bool = False) -> list[Row]:
     """Return the loss after each bit for all datasets, components, guesses, updates and seeds."""
-    losses: list[Loss] = []
+    rows = []
     for dataset, components, seed in tqdm(list(product(size.datasets, COMPONENTS, size.seeds)), disable=not verbose):
         name = f"{dataset}-{components}-seed{seed}".replace(" ", "_").replace(",", "").replace("'", "")
         path = folder / f"{name}.json"
@@ -141,52 +117,39 @@ def measure(size: Size, folder: Path, verbose: bool = False) -> list[Loss]:
         if record.get("settings") != settings:
             pairs = DATASETS[dataset](size.n_samples, seed)
             record = {"settings": settings, "losses": curves(pairs, components, seed, size.n_bits), **environment()}
-            write_json(path, record)
-        losses += [
-            Loss(dataset, components, guess, update, seed, bits, loss)
-            for guess, update, curve in record["losses"]
-            for bits, loss in enumerate(curve, start=1)
-        ]
-    return losses
+            write_text(path, json.dumps(record))
+        for guess, update, losses in record["losses"]:
+            about = {"dataset": dataset, "components": components, "guess": guess, "update": update, "seed": seed}
+            rows += [{**about, "bits": bits, "loss": loss} for bits, loss in enumerate(losses, start=1)]
+    return rows
 
 
 def curves(pairs: Pairs, components: str, seed: int, n_bits: int) -> list[tuple[str, str, list[float]]]:
     """Learn codes with all combinations of guess and update; return the loss after each bit."""
     threshold, weights = COMPONENTS[components]
+    n_samples = pairs.n_samples
     found = []
     for guess, update in product(GUESSES, UPDATES):
-        cut = Restarts(GUESSES[guess], UPDATES[update])
-        rules = Rules(threshold=threshold, weights=weights, cut=cut)
-        losses: list[float] = []
-        for code in islice(learn_bits(pairs, rules, seed), n_bits):
-            losses.append(code.loss)
-            if code.loss == 0:
-                break
+        rules = Rules(threshold=threshold, weights=weights, cut=cut.Restarts(GUESSES[guess], UPDATES[update]))
+        loop = BitLoop(pairs, NoHash(), rules, max_samples=n_samples, seed=seed, code=GrowingCode(n_samples))
+        losses = [float(record.loss) for record in loop.learn(n_bits, loss_target=0, history=[])]
         found.append((guess, update, losses + [0.0] * (n_bits - len(losses))))
     return found
 
 
-def mean_curve(losses: list[Loss], **kind: str) -> NDArray[np.float64]:
-    """Return the mean loss over seeds after each bit, of one dataset, choice of components, guess and update."""
-    values: dict[int, list[float]] = {}
-    for row in losses:
-        if all(getattr(row, name) == value for name, value in kind.items()):
-            values.setdefault(row.bits, []).append(row.loss)
-    return np.array([np.mean(values[bits]) for bits in sorted(values)])
-
-
-def draw(losses: list[Loss]) -> Any:
-    """Draw loss by code length for all guesses and updates; a row for each dataset, a column for each components."""
+def draw(rows: list[Row], size: Size) -> Any:
+    """Draw mean loss over seeds by code length; a row of panels for each dataset, a column for each components."""
     from matplotlib.figure import Figure
 
-    datasets = list(dict.fromkeys(row.dataset for row in losses))
-    figure = Figure(figsize=(11, 3.2 * len(datasets) + 0.4), layout="constrained")
-    axes = figure.subplots(len(datasets), len(COMPONENTS), sharex=True, sharey="row", squeeze=False)
-    for ax, (dataset, components) in zip(axes.ravel(), product(datasets, COMPONENTS), strict=True):
+    figure = Figure(figsize=(11, 3.2 * len(size.datasets) + 0.4), layout="constrained")
+    axes = figure.subplots(len(size.datasets), len(COMPONENTS), sharex=True, sharey="row", squeeze=False)
+    bits = np.arange(1, size.n_bits + 1)
+    for ax, (dataset, components) in zip(axes.ravel(), product(size.datasets, COMPONENTS), strict=True):
         for (guess, colour), (update, style) in product(zip(GUESSES, COLOURS, strict=False), STYLES.items()):
-            curve = mean_curve(losses, dataset=dataset, components=components, guess=guess, update=update)
-            bits, drawn = np.arange(1, len(curve) + 1), np.maximum(curve, LOWEST_DRAWN)
-            ax.semilogy(bits, drawn, style, color=colour, label=f"{guess}, {update}")
+            losses = select(rows, "loss", dataset=dataset, components=components, guess=guess, update=update)
+            # The rows are ordered by seed, then by code length.
+            curve = np.reshape(losses, (len(size.seeds), size.n_bits)).mean(axis=0)
+            ax.semilogy(bits, np.maximum(curve, LOWEST_DRAWN), style, color=colour, label=f"{guess}, {update}")
         ax.set_title(f"{dataset}\n{components} threshold and weights", fontsize="medium")
     for ax in axes[-1]:
         ax.set_xlabel("bits")
@@ -194,21 +157,3 @@ def draw(losses: list[Loss]) -> Any:
         ax.set_ylabel("share of misplaced pairs")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize="small")
     return figure
-
-
-def summary(table: Path) -> str:
-    """Format the losses at the largest code length of a CSV file written by `run`, guesses by updates."""
-    with table.open(newline="") as file:
-        losses = [
-            Loss(dataset, components, guess, update, int(seed), int(bits), float(loss))
-            for dataset, components, guess, update, seed, bits, loss in list(csv.reader(file))[1:]
-        ]
-    n_bits, n_seeds = max(row.bits for row in losses), len({row.seed for row in losses})
-    lines = [f"Share of misplaced pairs at {n_bits} bits, mean over seeds: {n_seeds}"]
-    for dataset, components in dict.fromkeys((row.dataset, row.components) for row in losses):
-        lines += ["", f"{dataset}; {components} threshold and weights"]
-        lines.append(f"{'':18}" + "".join(f"{update:>16}" for update in UPDATES))
-        for guess in GUESSES:
-            kinds = [{"dataset": dataset, "components": components, "guess": guess, "update": u} for u in UPDATES]
-            lines.append(f"{guess:18}" + "".join(f"{mean_curve(losses, **kind)[-1]:16.5f}" for kind in kinds))
-    return "\n".join(lines)

@@ -12,7 +12,6 @@ sampled queries have fewer distinct distances than levels, each distance is a le
 exact.
 """
 
-from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -29,17 +28,7 @@ LEVELS = 4096
 SAMPLE = 256
 
 
-class Judge(ABC):
-    """Codes of a model on a split."""
-
-    is_hamming: bool
-
-    @abstractmethod
-    def counts(self, n_bits: int) -> tuple[Counts, Counts]:
-        """Count near and far base samples by distance for each query, at a code length."""
-
-
-class ByHammingDistance(Judge):
+class ByHammingDistance:
     """Counts by Hamming distance, of the whole code or of a prefix."""
 
     is_hamming = True
@@ -50,14 +39,14 @@ class ByHammingDistance(Judge):
         self.base = self.queries if split.base is split.test else model.transform(split.base)
 
     def counts(self, n_bits: int) -> tuple[Counts, Counts]:
-        """Count at the distances 0 to n_bits."""
+        """Count near and far base samples of each query at the distances 0 to n_bits."""
         split, queries, base = self.split, pack(self.queries[:, :n_bits]), pack(self.base[:, :n_bits])
         return count_pairs(
             len(queries), n_bits + 1, split.near_rows, lambda block: distances(queries[block], base), split.own_columns
         )
 
 
-class ByOwnDistance(Judge):
+class ByOwnDistance:
     """Counts by level of the distances that `model.distances(queries, codes)` returns, of the whole code only."""
 
     is_hamming = False
@@ -66,7 +55,7 @@ class ByOwnDistance(Judge):
         self.split, self.model, self.codes = split, model, model.encode(split.base)
 
     def counts(self, n_bits: int) -> tuple[Counts, Counts]:
-        """Count at the levels 0 to at most LEVELS - 1."""
+        """Count near and far base samples of each query at the levels 0 to at most LEVELS - 1."""
         split, queries = self.split, self.split.test
         sample = np.unique(np.linspace(0, len(queries) - 1, SAMPLE).astype(np.int64))
         limits = levels(self.model.distances(queries[sample], self.codes))
@@ -93,6 +82,6 @@ def levels(distances: NDArray[Any]) -> NDArray[Any]:
     return np.unique(ordered[(shares * (len(ordered) - 1)).astype(np.int64)])
 
 
-def judge(split: Split, model: Any) -> Judge:
+def judge(split: Split, model: Any) -> ByHammingDistance | ByOwnDistance:
     """Encode queries and base with a fitted model; product and RaBitQ codes are compared by their own distances."""
     return (ByOwnDistance if isinstance(model, FaissPQ | FaissRaBitQ) else ByHammingDistance)(split, model)

@@ -5,7 +5,6 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.experiments.protocols import Split
 from proxcode.hashing import SVMHash
 from proxcode.peers import PEERS, QUANTISERS
 from proxcode.peers._base import SupervisedPeer
@@ -33,15 +32,7 @@ def fit_each(n_bits: int, n_classes: int) -> int:
     return n_bits
 
 
-def one_hot_fits(n_bits: int, n_classes: int) -> int:
-    """Share one fit between all code lengths with a bit for each class: the bits after those are 0."""
-    return max(n_classes - n_bits, 0)
-
-
-PARAMETERS: dict[str, dict[str, Any]] = {
-    # Features of GIST are never negative.
-    "Sign": {"centred": True},
-}
+# Peers whose code lengths share fits; all others are fitted at each code length.
 FITS: dict[str, FitKey] = {
     # A shorter code has other bits than a prefix of a longer one, but equally random ones.
     "LSH": one_fit,
@@ -50,24 +41,16 @@ FITS: dict[str, FitKey] = {
     "IMH-LE": one_fit,
     "TSH": one_fit,
     "Hadamard": lambda n_bits, n_classes: hadamard_order(n_classes, n_bits),
-    "ClassifierCode": one_hot_fits,
+    # The bits after those of the classes are 0.
+    "ClassifierCode": lambda n_bits, n_classes: max(n_classes - n_bits, 0),
 }
 
 
 class Method(NamedTuple):
-    """A hashing method.
-
-    Attributes
-    ----------
-    make : function of n_bits, seed and proximity
-        Returns an estimator with `fit` and `transform`.
-    fit_of : function of n_bits and the number of classes
-        Code lengths for which it returns the same number share one fit, at the longest of them.
-    needs_labels : bool
-    """
+    """A hashing method: an estimator made from code length, seed and proximity, and its groups of code lengths."""
 
     make: Callable[[int, int, Proximity | None], Any]
-    fit_of: FitKey
+    fit_key: FitKey
     needs_labels: bool = False
 
     def groups(self, bits: Sequence[int], n_classes: int) -> list[list[int]]:
@@ -80,12 +63,8 @@ class Method(NamedTuple):
         """
         lengths: dict[int, list[int]] = {}
         for n_bits in sorted(bits):
-            lengths.setdefault(self.fit_of(n_bits, n_classes), []).append(n_bits)
+            lengths.setdefault(self.fit_key(n_bits, n_classes), []).append(n_bits)
         return list(lengths.values())
-
-    def can(self, split: Split) -> bool:
-        """Whether the split has the labels that the method needs."""
-        return split.labels is not None or not self.needs_labels
 
 
 def _ppc(n_bits: int, seed: int, proximity: Proximity | None) -> Any:
@@ -104,11 +83,12 @@ def _ppc_of_the_paper(n_bits: int, seed: int, proximity: Proximity | None) -> An
     )
 
 
-def _peer(name: str) -> Method:
-    peer = {**PEERS, **QUANTISERS}[name]
+def _peer(name: str, peer: type[Any]) -> Method:
+    # Features of GIST are never negative.
+    parameters = {"centred": True} if name == "Sign" else {}
 
     def make(n_bits: int, seed: int, proximity: Proximity | None) -> Any:
-        return peer(n_bits=n_bits, random_state=seed, **PARAMETERS.get(name, {}))
+        return peer(n_bits=n_bits, random_state=seed, **parameters)
 
     return Method(make, FITS.get(name, fit_each), issubclass(peer, SupervisedPeer))
 
@@ -116,6 +96,5 @@ def _peer(name: str) -> Method:
 METHODS: dict[str, Method] = {
     "PPC": Method(_ppc, one_fit),
     "PPC-paper": Method(_ppc_of_the_paper, one_fit),
-    **{name: _peer(name) for name in PEERS},
-    **{name: _peer(name) for name in (QUANTISERS if find_spec("faiss") else ())},
+    **{name: _peer(name, peer) for name, peer in {**PEERS, **(QUANTISERS if find_spec("faiss") else {})}.items()},
 }

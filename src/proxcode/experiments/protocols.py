@@ -10,8 +10,7 @@
 The seed determines the split.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -19,12 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.experiments.datasets import Dataset, load
-from proxcode.metrics import QUERY_BLOCK
+from proxcode.metrics import QUERY_BLOCK, Index, NearRows
 from proxcode.proximity import Proximity, WithinRadius
 from proxcode.utils.blocks import map_blocks
 
 Matrix = NDArray[Any]
-Index = NDArray[np.int64]
 
 
 class Size(NamedTuple):
@@ -37,121 +35,61 @@ class Size(NamedTuple):
 QUICK = Size(1500, 300)
 
 
-class Split(ABC):
+@dataclass(kw_only=True)
+class Split:
     """Training samples, and test samples that are compared with base samples.
 
     Attributes
     ----------
     train, test, base : ndarrays of shape (n, n_features)
         The test samples are the queries.
-    labels : ndarray or None
-        Labels of the training samples.
+    near_rows : callable
+        Marks the near base samples of a slice of the queries; returns an array of shape (n_queries, n_base).
+    rows : dict of str to ndarray
+        Row numbers of the training and test samples in the dataset, stored with the results.
+    labels, test_labels : ndarrays or None
+        Labels of the training and of the test samples.
     proximity : Proximity or None
         Proximity to learn; None: by labels.
     own_columns : ndarray or None
         Place of each query in the base, where a query does not count as its own neighbour; None: no query belongs to
         the base.
-    rows : dict of str to ndarray
-        Row numbers of the samples in the dataset, stored with the results.
     """
 
     train: Matrix
     test: Matrix
     base: Matrix
+    near_rows: NearRows
+    rows: dict[str, Index]
     labels: Matrix | None = None
+    test_labels: Matrix | None = None
     proximity: Proximity | None = None
     own_columns: Index | None = None
-    rows: dict[str, Index]
-
-    @abstractmethod
-    def near_rows(self, queries: slice) -> NDArray[np.bool_]:
-        """Mark the near base samples of a slice of the queries; shape (n_queries, n_base)."""
 
 
-class ByLabel(Split):
-    """Samples of the same label are near."""
-
-    base_labels: Matrix
-
-    def __init__(self, X: Matrix, y: Matrix, train: Index, test: Index) -> None:
-        self.train, self.labels, self.test, self.test_labels = X[train], y[train], X[test], y[test]
-        self.rows = {"train": train, "test": test}
-
-    def near_rows(self, queries: slice) -> NDArray[np.bool_]:
-        """Compare labels."""
-        return self.test_labels[queries, None] == self.base_labels
-
-
-class TestAgainstTest(ByLabel):
-    """Each test sample is a query to all other test samples."""
-
-    __test__ = False  # not a test of pytest
-
-    def __init__(self, X: Matrix, y: Matrix, train: Index, test: Index) -> None:
-        super().__init__(X, y, train, test)
-        self.base, self.base_labels, self.own_columns = self.test, self.test_labels, np.arange(len(test))
-
-
-class TestAgainstTrain(ByLabel):
-    """Each test sample is a query to all training samples."""
-
-    __test__ = False  # not a test of pytest
-
-    def __init__(self, X: Matrix, y: Matrix, train: Index, test: Index) -> None:
-        super().__init__(X, y, train, test)
-        self.base, self.base_labels = self.train, y[train]
-
-
-class WithinRadiusOfTest(Split):
-    """Training samples within the radius of a test sample are near."""
-
-    def __init__(self, train: Matrix, test: Matrix, mean_neighbors: float, rows: dict[str, Index]) -> None:
-        from scipy.spatial.distance import cdist
-
-        self.train, self.test, self.base, self.rows = train, test, train, rows
-        self.proximity = WithinRadius(mean_neighbors=mean_neighbors)
-        radius = self.proximity.fit(train).radius_
-        blocks = map_blocks(lambda some: cdist(test[some], train) <= radius, len(test), QUERY_BLOCK)
-        self._neighbors = [np.flatnonzero(row) for _, block in blocks for row in block]
-
-    def near_rows(self, queries: slice) -> NDArray[np.bool_]:
-        """Look up the lists of neighbours within the radius."""
-        neighbors = self._neighbors[queries]
-        near = np.zeros((len(neighbors), len(self.base)), bool)
-        for row, columns in zip(near, neighbors, strict=True):
-            row[columns] = True
-        return near
-
-
-def labels_split(
-    dataset: str, seed: int, size: Size, kind: Callable[..., Split] = TestAgainstTest, unit_rows: bool = False
-) -> Split:
+def labels_split(dataset: str, seed: int, size: Size, base_is_train: bool = False, unit_rows: bool = False) -> Split:
     """Draw test samples at random; the others are the training samples."""
     data = load(dataset)
-    rows = _draw(data, seed, size)
-    return kind(_unit(data.X) if unit_rows else data.X, _labels(data), rows["train"], rows["test"])
+    X = _unit(data.X) if unit_rows else data.X
+    return _by_label(X, data.labels, _draw(data, seed, size), base_is_train)
 
 
 def unseen_split(dataset: str, seed: int, size: Size, n_seen: int) -> Split:
     """Draw n_seen of the classes for training; the samples of the other classes are the test samples."""
     data = load(dataset)
-    y = _labels(data)
     rng = np.random.default_rng(seed)
-    is_seen = np.isin(y, rng.permutation(np.unique(y))[:n_seen])
+    is_seen = np.isin(data.labels, rng.permutation(np.unique(data.labels))[:n_seen])
     order = rng.permutation(len(data.X))
-    train, test = order[is_seen[order]][: size.n_train], order[~is_seen[order]][: size.n_test]
-    return TestAgainstTest(data.X, y, train, test)
+    rows = {"train": order[is_seen[order]][: size.n_train], "test": order[~is_seen[order]][: size.n_test]}
+    return _by_label(data.X, data.labels, rows)
 
 
 def radius_split(
-    dataset: str,
-    seed: int,
-    size: Size,
-    mean_neighbors: float,
-    n_components: int | None = None,
-    unit_rows: bool = False,
+    dataset: str, seed: int, size: Size, mean_neighbors: float, n_components: int | None = None, unit_rows: bool = False
 ) -> Split:
     """Draw training and test samples at random; near means within a radius."""
+    from scipy.spatial.distance import cdist
+
     data = load(dataset)
     rows = _draw(data, seed, size)
     train, test = data.X[rows["train"]], data.X[rows["test"]]
@@ -163,18 +101,40 @@ def radius_split(
     if unit_rows:
         mean = train.mean(axis=0)
         train, test = _unit(train - mean), _unit(test - mean)
-    return WithinRadiusOfTest(train, test, min(mean_neighbors, len(train) / 10), rows)
+    proximity = WithinRadius(mean_neighbors=min(mean_neighbors, len(train) / 10))
+    radius = proximity.fit(train).radius_
+    blocks = map_blocks(lambda some: cdist(test[some], train) <= radius, len(test), QUERY_BLOCK)
+    neighbors = [np.flatnonzero(row) for _, block in blocks for row in block]
+
+    def near_rows(queries: slice) -> NDArray[np.bool_]:
+        near = np.zeros((len(neighbors[queries]), len(train)), bool)
+        for row, columns in zip(near, neighbors[queries], strict=True):
+            row[columns] = True
+        return near
+
+    return Split(train=train, test=test, base=train, near_rows=near_rows, rows=rows, proximity=proximity)
+
+
+def _by_label(X: Matrix, y: Matrix, rows: dict[str, Index], base_is_train: bool = False) -> Split:
+    """Return a split with near by label: test samples against the training samples, or against one another."""
+    train, test = X[rows["train"]], X[rows["test"]]
+    labels, test_labels = y[rows["train"]], y[rows["test"]]
+    base, base_labels = (train, labels) if base_is_train else (test, test_labels)
+    return Split(
+        train=train,
+        test=test,
+        base=base,
+        near_rows=lambda queries: test_labels[queries, None] == base_labels,
+        rows=rows,
+        labels=labels,
+        test_labels=test_labels,
+        own_columns=None if base_is_train else np.arange(len(test)),
+    )
 
 
 def _draw(data: Dataset, seed: int, size: Size) -> dict[str, Index]:
     order = np.random.default_rng(seed).permutation(len(data.X))
     return {"train": order[size.n_test :][: size.n_train], "test": order[: size.n_test]}
-
-
-def _labels(data: Dataset) -> Matrix:
-    if data.y is None:
-        raise ValueError(f"dataset {data.name!r} has no labels: use a radius protocol.")
-    return data.y
 
 
 def _unit(X: Matrix) -> Matrix:
@@ -183,21 +143,14 @@ def _unit(X: Matrix) -> Matrix:
 
 
 class Protocol(NamedTuple):
-    """A kind of split of a dataset, and its size.
-
-    Attributes
-    ----------
-    split : function of seed and size
-    size : Size
-        Size of the full experiment.
-    """
+    """A kind of split, a function of seed and size, and the size of the full experiment."""
 
     split: "partial[Split]"
     size: Size
 
     def __str__(self) -> str:
         """Return a description of the split without size and seed."""
-        settings = {name: getattr(value, "__name__", value) for name, value in sorted(self.split.keywords.items())}
+        settings = dict(sorted(self.split.keywords.items()))
         return f"{self.split.func.__name__} {' '.join(self.split.args)} {settings}"
 
 
@@ -208,9 +161,7 @@ PROTOCOLS: dict[str, Protocol] = {
     "labels mnist": Protocol(partial(labels_split, "mnist"), Size(None, 1000)),
     "labels banking77": Protocol(partial(labels_split, "banking77"), Size(None, 1000)),
     "labels digits": Protocol(partial(labels_split, "digits"), Size(None, 500)),
-    "train-base mnist": Protocol(
-        partial(labels_split, "mnist", kind=TestAgainstTrain, unit_rows=True), Size(5000, 1000)
-    ),
+    "train-base mnist": Protocol(partial(labels_split, "mnist", base_is_train=True, unit_rows=True), Size(5000, 1000)),
     "radius cifar10-gist": Protocol(partial(radius_split, "cifar10-gist", **_CIFAR_PCA), Size(20_019, 2000)),
     "radius-unit cifar10-gist": Protocol(
         partial(radius_split, "cifar10-gist", **_CIFAR_PCA, unit_rows=True), Size(20_019, 2000)

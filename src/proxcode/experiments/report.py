@@ -4,8 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from proxcode.experiments.runner import Cell, Row, left_out
-from proxcode.storage.atomic import atomic_write
+from proxcode.experiments.runner import Cell, Row, results
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float]:
@@ -51,15 +50,14 @@ def markdown_table(header: list[str], rows: list[list[str]]) -> str:
 
 def reasons(cells: list[Cell], output: Path) -> str:
     """List which methods and code lengths were left out, and why."""
+    left_out: dict[str, list[tuple[str, int]]] = {}
+    for cell in cells:
+        for n_bits, result in results(cell, output).items():
+            if "left_out" in result:
+                left_out.setdefault(result["left_out"], []).append((cell.method, n_bits))
     lines = []
-    for reason, some in left_out(cells, output).items():
-        lengths = sorted({cell.bits[0] for cell in some})
-        names = ", ".join(dict.fromkeys(cell.method for cell in some))
-        lines.append(f"- {names} at {', '.join(map(str, lengths))} bits: {reason}")
-    return "\nLeft out:\n\n" + "\n".join(lines) + "\n" if lines else ""
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file atomically."""
-    with atomic_write(path) as partial:
-        partial.write_text(text)
+    for reason, keys in left_out.items():
+        names = ", ".join(dict.fromkeys(name for name, _ in keys))
+        lengths = ", ".join(map(str, sorted({n_bits for _, n_bits in keys})))
+        lines.append(f"- {names} at {lengths} bits: {reason}\n")
+    return "\nLeft out:\n\n" + "".join(lines) if lines else ""

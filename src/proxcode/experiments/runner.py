@@ -17,22 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from proxcode import metrics
+from proxcode.experiments.datasets import write_arrays
 from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import METHODS, Method
 from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
 from proxcode.files import write_table
-from proxcode.metrics import (
-    Counts,
-    area_under_curve,
-    mean_average_precision,
-    precision_at,
-    precision_recall,
-    precision_within,
-)
+from proxcode.metrics import Counts
 from proxcode.storage.atomic import atomic_write
 from proxcode.storage.model_file import versions
 
-PRECISION_AT = 100
 SEEDS = (0, 1, 2)
 CELLS = "cells"
 
@@ -66,38 +60,43 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
     verbose : bool, default=False
         Whether to show progress.
     """
-    folder = folder / CELLS
     # Cells of the same split are adjacent, so that each split is drawn once.
     cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))
     split_key: tuple[str, int] | None = None
     rows: list[Row] = []
     for cell in tqdm(cells, unit="cell", disable=not verbose):
-        record, settings = read_json(cell.path(folder)), _settings(cell, quick)
+        path, protocol = cell.path(folder / CELLS), PROTOCOLS[cell.protocol]
+        size = QUICK if quick else protocol.size
+        parameters = METHODS[cell.method].make(cell.bits[0], cell.seed, None).get_params(deep=False)
+        settings = {
+            "split": str(protocol),
+            "size": list(size),
+            "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
+        }
+        record = read_json(path)
         if record.get("settings") != settings:
             record = {"settings": settings, "lengths": {}}
         missing = [n_bits for n_bits in cell.bits if str(n_bits) not in record["lengths"]]
         if missing:
             if split_key != (cell.protocol, cell.seed):
-                split_key, split = (cell.protocol, cell.seed), _draw_split(cell, folder, quick)
-            _run(cell, missing, split, record, cell.path(folder))
+                split_key, split = (cell.protocol, cell.seed), protocol.split(cell.seed, size)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                write_arrays(path.with_name(f"split-seed{cell.seed}.npz"), split.rows)
+            _run(cell, missing, split, record, path)
         rows += _rows(cell, record)
     return rows
 
 
-def left_out(cells: Iterable[Cell], folder: Path) -> dict[str, list[Cell]]:
-    """Return the cells without results by the reason, each with a single code length."""
-    reasons: dict[str, list[Cell]] = {}
-    for cell in cells:
-        for n_bits, result in _results(cell, folder).items():
-            if "left_out" in result:
-                reasons.setdefault(result["left_out"], []).append(cell._replace(bits=(n_bits,)))
-    return reasons
+def results(cell: Cell, folder: Path) -> dict[int, Record]:
+    """Return the stored results of a cell by code length; results are empty at code lengths not run yet."""
+    lengths = read_json(cell.path(folder / CELLS)).get("lengths", {})
+    return {n_bits: lengths.get(str(n_bits), {}) for n_bits in cell.bits}
 
 
 def histograms(cell: Cell, folder: Path) -> dict[int, tuple[Counts, Counts]]:
     """Return near and far pairs by Hamming distance or level, for each code length of a finished cell."""
-    results = _results(cell, folder)
-    return {n_bits: (np.array(of["near"]), np.array(of["far"])) for n_bits, of in results.items() if "near" in of}
+    stored = results(cell, folder)
+    return {n_bits: (np.array(of["near"]), np.array(of["far"])) for n_bits, of in stored.items() if "near" in of}
 
 
 def environment() -> dict[str, Any]:
@@ -106,11 +105,11 @@ def environment() -> dict[str, Any]:
     return {"versions": versions(), "machine": machine}
 
 
-def write_json(path: Path, record: Record, **layout: Any) -> None:
-    """Write a record atomically; create its folder if needed."""
+def write_text(path: Path, text: str) -> None:
+    """Write a text file atomically; create its folder if needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as partial:
-        partial.write_text(json.dumps(record, **layout))
+        partial.write_text(text)
 
 
 def read_json(path: Path) -> Record:
@@ -128,28 +127,6 @@ def write_rows(path: Path, rows: list[Row]) -> None:
     write_table(path, {name: np.array([row[name] for row in rows]) for name in rows[0]})
 
 
-def _settings(cell: Cell, quick: bool) -> dict[str, Any]:
-    """Return the settings that determine the results of a cell: split, size and parameters of the method."""
-    protocol = PROTOCOLS[cell.protocol]
-    parameters = METHODS[cell.method].make(cell.bits[0], cell.seed, None).get_params(deep=False)
-    return {
-        "split": str(protocol),
-        "size": list(QUICK if quick else protocol.size),
-        "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
-    }
-
-
-def _draw_split(cell: Cell, folder: Path, quick: bool) -> Split:
-    """Draw the split of a cell, and store the row numbers of its samples."""
-    protocol = PROTOCOLS[cell.protocol]
-    split = protocol.split(cell.seed, QUICK if quick else protocol.size)
-    path = cell.path(folder).with_name(f"split-seed{cell.seed}.npz")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(path) as partial, partial.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **split.rows)
-    return split
-
-
 def _run(cell: Cell, bits: list[int], split: Split, record: Record, path: Path) -> None:
     """Add the results at some code lengths to a record; write it after each fit."""
     n_train, d = split.train.shape
@@ -159,12 +136,12 @@ def _run(cell: Cell, bits: list[int], split: Split, record: Record, path: Path) 
     n_classes = 0 if split.labels is None else len(np.unique(split.labels))
     for group in method.groups(bits, n_classes):
         record["lengths"] |= _run_group(method, group, split, cell.seed)
-        write_json(path, record)
+        write_text(path, json.dumps(record))
 
 
 def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dict[str, Any]:
     """Fit a method at the largest of some code lengths; return the results at each, or why there are none."""
-    if not method.can(split):
+    if method.needs_labels and split.labels is None:
         return {str(n_bits): {"left_out": "needs labels"} for n_bits in group}
     model = method.make(max(group), seed, split.proximity)
     start = time.perf_counter()
@@ -187,19 +164,13 @@ def _figures(near: Counts, far: Counts, is_hamming: bool) -> dict[str, Any]:
     """Return measures and histograms; precision within Hamming radius 2 is None for other distances."""
     total_near, total_far = near.sum(axis=0), far.sum(axis=0)
     return {
-        "auc": area_under_curve(precision_recall(total_near, total_far)),
-        "map": mean_average_precision(near, far),
-        f"precision_at_{PRECISION_AT}": precision_at(near, far, PRECISION_AT),
-        "precision_within_2": precision_within(near, far, 2) if is_hamming else None,
+        "auc": metrics.area_under_curve(metrics.precision_recall(total_near, total_far)),
+        "map": metrics.mean_average_precision(near, far),
+        "precision_at_100": metrics.precision_at(near, far, 100),
+        "precision_within_2": metrics.precision_within(near, far, 2) if is_hamming else None,
         "near": total_near.tolist(),
         "far": total_far.tolist(),
     }
-
-
-def _results(cell: Cell, folder: Path) -> dict[int, Record]:
-    """Return the stored results of a cell by code length, empty where there are none."""
-    lengths = read_json(cell.path(folder / CELLS)).get("lengths", {})
-    return {n_bits: lengths.get(str(n_bits), {}) for n_bits in cell.bits}
 
 
 def _rows(cell: Cell, record: Record) -> list[Row]:
@@ -209,7 +180,8 @@ def _rows(cell: Cell, record: Record) -> list[Row]:
     for n_bits in cell.bits:
         result = record["lengths"][str(n_bits)]
         if "left_out" not in result:
-            measures = {name: value for name, value in result.items() if name not in ("near", "far")}
             # JSON has no NaN: undefined measures are stored as null.
-            rows.append({**about, "bits": n_bits, **{name: np.nan if v is None else v for name, v in measures.items()}})
+            measures = {name: np.nan if value is None else value for name, value in result.items()}
+            del measures["near"], measures["far"]
+            rows.append({**about, "bits": n_bits, **measures})
     return rows

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from proxcode.experiments.methods import METHODS, SLOW
-from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown, write_text
-from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows
+from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown
+from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows, write_text
 
 PROTOCOL = "labels cifar10-gist"
 BITS = (12, 16, 24, 32, 48, 64, 96, 128)
