@@ -106,7 +106,6 @@ class SameLabel(Proximity):
         return class_numbers(y, self.unlabelled)
 
     def describe(self) -> str:
-        """Return what near means."""
         return "the same label"
 
 
@@ -124,7 +123,6 @@ class SharedLabel(Proximity):
         return FoundPairs(np.arange(len(X)), SharedLabelPairs(masks))
 
     def describe(self) -> str:
-        """Return what near means."""
         return "at least one label in common"
 
     def read(self, y: Any) -> NDArray[np.uint64]:
@@ -197,15 +195,12 @@ class WithinRadius(Proximity):
         return FoundPairs(np.arange(len(X)), NearLists(first, second, len(X)))
 
     def describe(self) -> str:
-        """Return what near means."""
         return f"{self.metric} distance of at most {self.radius_:.4g}"
 
     def state(self) -> State:
-        """Return the radius."""
         return State({"radius": self.radius_})
 
     def restore(self, state: State) -> None:
-        """Take over a radius."""
         self.radius_ = state.values["radius"]
 
 
@@ -237,7 +232,6 @@ class GivenPairs(Proximity):
         return FoundPairs(samples, ListedPairs(place[: len(first)], place[len(first) :], near, len(samples)))
 
     def describe(self) -> str:
-        """Return what near means."""
         return f"listed as near; pairs not listed are {self.others}"
 
     def _listed(self, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:

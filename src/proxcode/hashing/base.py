@@ -210,11 +210,9 @@ class PerBitHash(HashFunction):
         return PerBitTraining(self, X[rows], rng)
 
     def finish(self, training: HashTraining, n_bits: int) -> None:
-        """Keep the models."""
         self.classifiers_, self.n_bits_ = training.bits[:n_bits], n_bits
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
-        """Return the margins of the first `n_bits` bits."""
         return np.column_stack([self.margins(model, X) for model in self.classifiers_[:n_bits]])
 
     def training_margins(self, model: Any, X: Matrix) -> Vector:
@@ -239,5 +237,4 @@ class PerBitTraining(HashTraining):
         return HashedBit(parameters=model, margins=self.margins(model))
 
     def margins(self, parameters: Any) -> Vector:
-        """Return the margins of a bit at the training samples."""
         return self.hash_function.training_margins(parameters, self.X)

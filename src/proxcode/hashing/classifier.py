@@ -37,7 +37,6 @@ class ClassifierHash(PerBitHash):
     def begin(
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> PerBitTraining:
-        """Draw the order in which samples are chosen to train on."""
         if self.classifier is None:
             raise ValueError(
                 "classifier=None: expected a scikit-learn classifier, such as ClassifierHash(LogisticRegression())."
@@ -64,10 +63,8 @@ class ClassifierHash(PerBitHash):
         return np.asarray(model.predict(X), dtype=np.float64)
 
     def state(self) -> State:
-        """Return the classifiers."""
         return State(objects=self.classifiers_)
 
     def restore(self, state: State) -> None:
-        """Take over classifiers."""
         self.classifiers_ = list(state.objects)
         self.n_bits_ = len(self.classifiers_)

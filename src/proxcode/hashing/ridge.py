@@ -181,7 +181,6 @@ class RidgeHash(HashFunction):
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
-        """Take over all of it."""
         values, arrays, _ = state
         self._restore_inputs(state)
         self.ridge_, self.coef_, self.intercept_ = values["ridge"], arrays["coef"], arrays["intercept"]
@@ -191,7 +190,6 @@ class RidgeHash(HashFunction):
             self.posteriors_ = Posteriors(fitted["slope"], arrays["offset"], fitted["exclusive"])
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
-        """Return the margins of the first `n_bits` bits."""
         if self.posteriors_ is None:
             return self._outputs(X, n_bits)
         directions = self.directions_[:n_bits]

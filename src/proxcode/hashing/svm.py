@@ -109,11 +109,9 @@ class SVMHash(PerBitHash):
         return 1.0 / (samples.shape[1] * variance) if variance else 1.0
 
     def training_margins(self, model: KernelMachine, X: Matrix) -> Vector:
-        """Return the margins of a bit at all training samples X."""
         return _margins(X, X[model.support], model.support, [model])[:, 0]
 
     def margins(self, model: KernelMachine, X: Matrix) -> Vector:
-        """Return the margins of a bit at samples."""
         return _margins(X, self.support_vectors_, self.support_, [model])[:, 0]
 
     def finish(self, training: HashTraining, n_bits: int) -> None:
@@ -123,7 +121,6 @@ class SVMHash(PerBitHash):
         self.support_vectors_ = training.X[self.support_]  # type: ignore[attr-defined]
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
-        """Return the margins of the first `n_bits` bits."""
         return _margins(X, self.support_vectors_, self.support_, self.classifiers_[:n_bits])
 
     def state(self) -> State:
@@ -141,7 +138,6 @@ class SVMHash(PerBitHash):
         )
 
     def restore(self, state: State) -> None:
-        """Take over expansions and support vectors."""
         arrays = state.arrays
         ends = np.cumsum(arrays["n_support"])[:-1]
         parts = np.split(arrays["support"], ends), np.split(arrays["dual_coef"], ends)

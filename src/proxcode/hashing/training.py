@@ -76,7 +76,6 @@ class RidgeTraining(HashTraining):
         return HashedBit(parameters=direction, margins=self.margins(direction))
 
     def margins(self, parameters: Vector) -> Vector:
-        """Return the margins of a direction at the training samples."""
         return _along(self.basis, parameters)
 
 
