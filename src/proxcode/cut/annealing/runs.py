@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -14,12 +14,21 @@ from proxcode.cut.annealing.schedule import Budget, Schedule
 from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.annealing.walks import SparseWalk, walk_on
 from proxcode.cut.bounds.base import meets_ceiling
-from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
+from proxcode.cut.graph import ExplicitGraph, SignedGraph, SparseGraph, Vector
 from proxcode.cut.initial import InitialGuess, signs_of
-from proxcode.cut.result import Partition, Progress
+from proxcode.cut.result import Cut, Partition, Progress, Report
 
-if TYPE_CHECKING:
-    from proxcode.cut.annealing.search import Annealing
+
+class RunSettings(Protocol):
+    """What the runs need of an `Annealing` search; see its parameters."""
+
+    run_sweeps: int
+    reheat_sweeps: int
+    patience: int
+    report: Report | None
+
+    def solve_parts(self, parts: SparseGraph, n_sweeps: int, budget: Budget, rng: Generator) -> Cut:
+        """Return the cut of a graph of parts, within the time that is left."""
 
 
 class Runs:
@@ -28,7 +37,9 @@ class Runs:
     The constant of the reduction is added to all reported values.
     """
 
-    def __init__(self, search: Annealing, graph: SignedGraph, budget: Budget, rng: Generator, constant: float) -> None:
+    def __init__(
+        self, search: RunSettings, graph: SignedGraph, budget: Budget, rng: Generator, constant: float
+    ) -> None:
         self.search, self.graph, self.budget, self.rng, self.constant = search, graph, budget, rng, constant
         self.walk = walk_on(graph, rng)
         before = budget.elapsed()
