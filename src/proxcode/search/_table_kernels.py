@@ -142,12 +142,13 @@ def _lower_limit(found, start, stop, shift, k, limit, below, counts):
 
 
 @njit
-def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget, shift, found):
+def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, found):
     """Collect the codes in the buckets of one query, level by level.
 
     Returns the cost, the number of codes and the codes as distance << shift | position, unsorted: the k nearest and
     possibly others. The codes are written to `found`, or to a larger array if they do not fit.
     """
+    ends, positions, filters, masks, key_bits = tables
     m = len(keys)
     diff, counts = np.zeros(masks.shape[1], np.uint64), np.zeros(8 * planes.shape[0] + 1, np.int64)
     chosen, bounds = np.empty(CHUNK, np.uint64), np.full(m, -1)
@@ -189,50 +190,29 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
 
 
 @njit(nogil=True, cache=True)
-def probe(planes, queries, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget):
+def probe(planes, queries, keys, words, tables, k, radius, budget):
     """Find at most k codes per query, the nearest, at distance at most `radius`, by multi-index hashing.
 
     A code that differs from the query in at most r bits differs in at most r // m bits in one of the first r % m + 1 of
     m chunks, or in fewer than r // m bits in another chunk. Level r examines the buckets of chunk r % m at distance
     r // m; after level r all codes up to distance r have been found.
 
-    Parameters
-    ----------
-    planes : ndarray of uint8, shape (n_bytes, at least n)
-        Byte planes of the codes.
-    queries : ndarray of uint8, shape (n_queries, n_bytes)
-    keys, words : ndarrays of shape (n_queries, m)
-        Key and filter of each query in each chunk.
-    ends, positions, filters : ndarrays
-        Outputs of `fill_buckets`, one row per chunk.
-    masks : ndarray of uint64, shape (m, n_words)
-        Bits of each chunk in the words of a code.
-    key_bits : ndarray of int64, shape (m,)
-        Number of bits of each chunk.
-    k, radius : int
-        The search of a query ends at the level up to which k codes have been found, at the latest at level `radius`.
-    budget : int
-        Cost after which a query is given up.
+    `keys` and `words` are the key and the filter of each query in each chunk, shape (n_queries, m). `tables` holds the
+    outputs `ends`, `positions` and `filters` of `fill_buckets`, one row per chunk, then the bits of each chunk in the
+    words of a code, shape (m, n_words), and their number. A query that costs more than `budget` is given up.
 
-    Returns
-    -------
-    given_up : ndarray of bool, shape (n_queries,)
-    stops : ndarray of int64, shape (n_queries,)
-        End of the results of each query.
-    distance, position : ndarrays
-        Results of all queries, per query in order of increasing distance, ties in order of position.
+    Returns whether each query was given up, the end of its results, and the distances and positions of all results, per
+    query in order of increasing distance, ties in order of position.
     """
-    n_queries = len(queries)
-    position_bits, distance_bits = _bit_length(positions.shape[1]), _bit_length(radius)
+    n_queries, n_codes = len(queries), tables[1].shape[1]
+    position_bits, distance_bits = int(np.log2(n_codes)) + 1, int(np.log2(max(1, radius))) + 1
     shift = np.uint64(position_bits)
     given_up, stops = np.zeros(n_queries, np.bool_), np.zeros(n_queries, np.int64)
     distance, position = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int64)
     found, spare, total = np.empty(2 * CHUNK, np.uint64), np.empty(0, np.uint64), 0
     for q in range(n_queries):
         one = queries[q], keys[q], words[q]
-        cost, size, found = _probe_one(
-            planes, *one, ends, positions, filters, masks, key_bits, k, radius, budget, shift, found
-        )
+        cost, size, found = _probe_one(planes, *one, tables, k, radius, budget, shift, found)
         given_up[q] = cost > budget
         found, spare = _sort(found, size, position_bits + distance_bits, spare)
         size = min(size, k)
@@ -244,12 +224,3 @@ def probe(planes, queries, keys, words, ends, positions, filters, masks, key_bit
         total += size
         stops[q] = total
     return given_up, stops, distance[:total], position[:total]
-
-
-@njit
-def _bit_length(number):
-    """Return the number of binary digits of a nonnegative integer, at least 1."""
-    n_bits = 1
-    while number >> n_bits:
-        n_bits += 1
-    return n_bits

@@ -140,10 +140,11 @@ class ExactSearch:
         edges = np.linspace(start, codes.n_codes, n_ranges + 1).astype(np.int64).tolist()
         tasks = [(group, *limits) for group in groups for limits in pairwise(edges)]
 
-        def scan_range(group: Codes, first: int, stop: int) -> list[Found]:
+        def scan_range(task: tuple[Codes, int, int]) -> list[Found]:
+            group, first, stop = task
             return split_by_query(k, *scan(codes.array, group, k, radius, first, stop))
 
-        found = self._in_threads(lambda task: scan_range(*task), tasks)
+        found = self._in_threads(scan_range, tasks)
         of_ranges = [chain.from_iterable(found[number::n_ranges]) for number in range(n_ranges)]
         return [merge(of_query, k) for of_query in zip(*of_ranges, strict=True)]
 

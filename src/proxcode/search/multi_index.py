@@ -135,6 +135,6 @@ class MultiIndex:
             filters[:, number, : min(FILTER_BYTES, codes.n_bytes)] = queries[:, chunk.filter]
         words = filters.view("<u8")[:, :, 0]
         tables = (self._ends, self._positions, self._filters, self._masks, self._key_bits)
-        given_up, *results = probe(codes.array, queries, keys, words, *tables, k, radius, int(budget))
+        given_up, *results = probe(codes.array, queries, keys, words, tables, k, radius, int(budget))
         found = split_by_query(k, *results)
         return [None if gave_up else of_query for gave_up, of_query in zip(given_up, found, strict=True)]
