@@ -177,6 +177,7 @@ def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, fou
                     else:
                         _differing_bits(planes, position, query, diff)
                         cost += FETCH_COST * planes.shape[0]
+                    # Words under themselves as a mask: all their ones.
                     distance = _ones(diff, diff)
                     if distance <= limit:
                         found[size] = (np.uint64(distance) << shift) | np.uint64(position)
