@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxcode.utils.validation import check_integer
+
 Codes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 
@@ -42,10 +44,8 @@ def unpack(codes: ArrayLike, n_bits: int) -> Codes:
     array([[1, 0, 1]], dtype=uint8)
     """
     codes = check_codes(codes)
-    if not 0 <= n_bits <= 8 * codes.shape[1]:
-        raise ValueError(
-            f"n_bits={n_bits}: expected an integer from 0 to {8 * codes.shape[1]} for codes of {codes.shape[1]} bytes."
-        )
+    n_bytes = codes.shape[1]
+    n_bits = check_integer("n_bits", n_bits, 0, 8 * n_bytes, f" for codes of {n_bytes} bytes")
     return np.unpackbits(codes, axis=1, count=n_bits)
 
 
@@ -82,14 +82,11 @@ def to_words(codes: ArrayLike) -> Words:
     """Convert packed codes of shape (n, n_bytes) to word planes of shape (n_words, n)."""
     codes = check_codes(codes)
     n, n_bytes = codes.shape
-    n_words = _power_of_two(-(-n_bytes // 8))
+    # The smallest power of two that holds the bytes.
+    n_words = 1 << max(0, -(-n_bytes // 8) - 1).bit_length()
     padded = np.zeros((n, 8 * n_words), np.uint8)
     padded[:, :n_bytes] = codes
     return np.ascontiguousarray(padded.view("<u8").T)
-
-
-def _power_of_two(at_least: int) -> int:
-    return 1 << max(0, at_least - 1).bit_length()
 
 
 class GrowingCode:

@@ -1,7 +1,6 @@
 """Multi-index hashing: when hash tables are built and used, and what they cost."""
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields
 from time import sleep
 
 import numpy as np
@@ -11,9 +10,9 @@ from helpers.codes import assert_same, random_codes
 from proxcode.hamming import pack
 from proxcode.search import HammingIndex
 from proxcode.search import exact as exact_module
-from proxcode.search._scan_kernels import scan_nearest, scan_within
+from proxcode.search._scan_kernels import scan
 from proxcode.search._table_kernels import bucket_keys, probe
-from proxcode.search.multi_index import MultiIndex, divide_into_chunks, expected_costs
+from proxcode.search.multi_index import MultiIndex, chunk_masks, divide_into_chunks, expected_costs
 from proxcode.search.planes import BytePlanes
 
 
@@ -58,7 +57,7 @@ def test_kernels_are_compiled_once_for_whatever_queries(rng):
         for index in indexes:
             index.search(queries, 2)
             index.within(queries, 1)
-        kernels = (scan_nearest, scan_within, bucket_keys, probe)
+        kernels = (scan, bucket_keys, probe)
         return [len(kernel.signatures) for kernel in kernels]
 
     before = search(codes[:3].copy())
@@ -106,8 +105,8 @@ def test_codes_added_after_the_tables_are_found(rng):
 
 def test_a_query_over_the_budget_of_the_tables_is_scanned(rng, monkeypatch):
     scans = []
-    original = exact_module._scan_range
-    monkeypatch.setattr(exact_module, "_scan_range", lambda *a: scans.append(len(a[1])) or original(*a))
+    original = exact_module.scan
+    monkeypatch.setattr(exact_module, "scan", lambda *a: scans.append(len(a[1])) or original(*a))
     codes = random_codes(rng, 20_000, 64)
     index = HammingIndex(64, tables=True, n_threads=1).add(codes)
     near, far = codes[:30], random_codes(rng, 20, 64)
@@ -135,11 +134,14 @@ def test_estimated_costs_are_those_of_the_tables(rng):
 @pytest.mark.parametrize("n_codes", [1, 1000, 10**8])
 def test_chunks_cover_each_bit_once(n_bytes, n_codes):
     chunks = divide_into_chunks(n_bytes, n_codes)
-    low, n_key_bits, masks, first, last = (getattr(chunks, field.name) for field in fields(chunks))
-    assert len(chunks) == len(low)
-    assert n_key_bits.max() <= 24
-    assert n_key_bits.sum() == 8 * n_bytes
-    np.testing.assert_array_equal(low, np.cumsum(n_key_bits) - n_key_bits)
+    masks = chunk_masks(chunks, n_bytes)
+    n_bits = np.array([chunk.n_bits for chunk in chunks])
+    assert masks.shape == (len(chunks), -(-n_bytes // 8))
+    assert n_bits.max() <= 24
+    assert n_bits.sum() == 8 * n_bytes
+    assert [chunk.first_bit for chunk in chunks] == (np.cumsum(n_bits) - n_bits).tolist()
     assert np.bitwise_or.reduce(masks, axis=0).sum() == np.bitwise_xor.reduce(masks, axis=0).sum()
-    assert np.bitwise_count(masks).sum() == 8 * n_bytes
-    assert ((first >= 0) & (last <= n_bytes) & (last - first == min(8, n_bytes))).all()
+    np.testing.assert_array_equal(np.bitwise_count(masks).sum(axis=1), n_bits)
+    for chunk in chunks:
+        assert 0 <= chunk.filter.start < chunk.filter.stop <= n_bytes
+        assert chunk.filter.stop - chunk.filter.start == min(8, n_bytes)

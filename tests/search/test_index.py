@@ -81,11 +81,30 @@ def test_results_do_not_depend_on_the_number_of_threads(rng, monkeypatch):
         ]
 
 
-def test_the_nearest_of_codes_that_do_not_fill_bytes_are_not_chosen_among_all(rng, monkeypatch):
-    monkeypatch.setattr(exact_module, "scan_within", None)
-    codes = random_codes(rng, 5000, 60)
-    distance, _ = HammingIndex(60).add(codes).search(codes[:20], 3)
-    np.testing.assert_array_equal(distance, reference_search(codes[:20], codes, np.arange(5000), 3)[0])
+@pytest.mark.parametrize("order", ["random", "nearest last", "equal"])
+def test_a_scan_for_the_nearest_keeps_few_codes_in_any_order(rng, monkeypatch, order):
+    kept, original = [], exact_module.scan
+
+    def counted(*arguments):
+        found = original(*arguments)
+        kept.append(len(found[-1]))
+        return found
+
+    monkeypatch.setattr(exact_module, "scan", counted)
+    # Codes of 60 bits do not fill their bytes: the radius of the search is larger than any distance.
+    codes = random_codes(rng, 20_000, 60)
+    if order == "nearest last":
+        codes = codes[np.argsort(-np.bitwise_count(codes ^ codes[0]).sum(axis=1, dtype=int), kind="stable")]
+    if order == "equal":
+        codes[:] = codes[0]
+    query = codes[-1:]
+    distance, neighbor = HammingIndex(60, n_threads=1).add(codes).search(query, 3)
+    expected = reference_search(query, codes, np.arange(20_000), 3)
+    np.testing.assert_array_equal(distance, expected[0])
+    np.testing.assert_array_equal(neighbor, expected[1])
+    # At most k + 64 codes, the size of a chunk of the scan, for each distance that occurs.
+    assert sum(kept) <= (3 + 64) * 61
+    assert sum(kept) < 1000 or order == "nearest last"
 
 
 @pytest.mark.parametrize("tables", [True, False])
@@ -231,9 +250,9 @@ def filled_index():
 
 ZEROS = np.zeros((2, 2), np.uint8)
 WRONG_VALUES = {
-    "no bits": (lambda: HammingIndex(0), "^n_bits=0: .*1 to 1024"),
-    "too many bits": (lambda: HammingIndex(1025), "^n_bits=1025: .*1 to 1024"),
-    "no thread": (lambda: HammingIndex(8, n_threads=0), "^n_threads=0: .*at least 1"),
+    "no bits": (lambda: HammingIndex(0), r"^n_bits=0: expected an integer from 1 to 1024\.$"),
+    "too many bits": (lambda: HammingIndex(1025), r"^n_bits=1025: expected an integer from 1 to 1024\.$"),
+    "no thread": (lambda: HammingIndex(8, n_threads=0), r"^n_threads=0: expected an integer of at least 1\.$"),
     "codes of floats": (
         lambda: filled_index().add(np.zeros((2, 2))),
         r"^codes has dtype float64 and shape \(2, 2\): expected a uint8 matrix",
@@ -250,8 +269,11 @@ WRONG_VALUES = {
         lambda: filled_index().search(np.full((1, 2), 255, np.uint8)),
         "^codes has nonzero bits after the first 12: expected zeros",
     ),
-    "no neighbour": (lambda: filled_index().search(ZEROS, k=0), "^k=0: .*at least 1"),
-    "a negative radius": (lambda: filled_index().within(ZEROS, -1), "^radius=-1: .*at least 0"),
+    "no neighbour": (lambda: filled_index().search(ZEROS, k=0), r"^k=0: expected an integer of at least 1\.$"),
+    "a negative radius": (
+        lambda: filled_index().within(ZEROS, -1),
+        r"^radius=-1: expected an integer of at least 0\.$",
+    ),
     "too little oversampling": (
         lambda: filled_index().search(ZEROS, oversample=0.5),
         r"^oversample=0.5: expected a finite number of at least 1\.$",
@@ -270,10 +292,10 @@ def test_wrong_values_are_refused(case):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: HammingIndex(1.5), r"^n_bits=1\.5: "),
-        (lambda: filled_index().within(ZEROS, 1.5), r"^radius=1\.5: "),
-        (lambda: filled_index().search(ZEROS, k=2.0), r"^k=2\.0: "),
-        (lambda: HammingIndex(8, n_threads="2"), "^n_threads='2': "),
+        (lambda: HammingIndex(1.5), r"^n_bits=1\.5: expected an integer from 1 to 1024\.$"),
+        (lambda: filled_index().within(ZEROS, 1.5), r"^radius=1\.5: expected an integer of at least 0\.$"),
+        (lambda: filled_index().search(ZEROS, k=2.0), r"^k=2\.0: expected an integer of at least 1\.$"),
+        (lambda: HammingIndex(8, n_threads="2"), r"^n_threads='2': expected an integer of at least 1\.$"),
     ],
 )
 def test_wrong_types_are_refused(call, message):

@@ -2,6 +2,6 @@
 
 from proxcode.search.index import HammingIndex
 from proxcode.search.rescoring import ByDistance, ByMargins, Rescoring
-from proxcode.stores.results import Neighborhoods, Neighbors
+from proxcode.stores.base import Neighborhoods, Neighbors
 
 __all__ = ["ByDistance", "ByMargins", "HammingIndex", "Neighborhoods", "Neighbors", "Rescoring"]

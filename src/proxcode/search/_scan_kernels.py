@@ -20,27 +20,14 @@ CHUNK = 64
 MAX_PLANES = 28
 
 
-def _on_bytes(build):
-    """Return an operation on uint8 that is compiled to one LLVM instruction; numba would widen the bytes to 64 bits."""
+@intrinsic
+def _add_differing(typingctx, total, a, b):
+    """Add the number of differing bits of two bytes to a byte; numba alone would widen the bytes to 64 bits."""
 
-    def unary(typingctx, a):
-        def codegen(context, builder, signature, args):
-            return build(builder, *args)
+    def codegen(context, builder, signature, args):
+        return builder.add(args[0], builder.ctpop(builder.xor(args[1], args[2])))
 
-        return types.uint8(types.uint8), codegen
-
-    def binary(typingctx, a, b):
-        def codegen(context, builder, signature, args):
-            return build(builder, *args)
-
-        return types.uint8(types.uint8, types.uint8), codegen
-
-    return intrinsic(unary if build.__code__.co_argcount == 2 else binary)
-
-
-_ones = _on_bytes(lambda builder, a: builder.ctpop(a))
-_add = _on_bytes(lambda builder, a, b: builder.add(a, b))
-_xor = _on_bytes(lambda builder, a, b: builder.xor(a, b))
+    return types.uint8(types.uint8, types.uint8, types.uint8), codegen
 
 
 @njit(inline="always")
@@ -52,14 +39,13 @@ def _add_planes(planes, query, first, last, start, n, out):
         p2, p3 = planes[b + 2, start : start + n], planes[b + 3, start : start + n]
         q0, q1, q2, q3 = query[b], query[b + 1], query[b + 2], query[b + 3]
         for j in range(np.uint64(n)):
-            low = _add(_ones(_xor(p0[j], q0)), _ones(_xor(p1[j], q1)))
-            high = _add(_ones(_xor(p2[j], q2)), _ones(_xor(p3[j], q3)))
-            out[j] = _add(out[j], _add(low, high))
+            total = _add_differing(_add_differing(out[j], p0[j], q0), p1[j], q1)
+            out[j] = _add_differing(_add_differing(total, p2[j], q2), p3[j], q3)
         b += 4
     while b < last:
         p0, q0 = planes[b, start : start + n], query[b]
         for j in range(np.uint64(n)):
-            out[j] = _add(out[j], _ones(_xor(p0[j], q0)))
+            out[j] = _add_differing(out[j], p0[j], q0)
         b += 1
 
 
@@ -87,82 +73,6 @@ def _least(values, start, stop):
     return least
 
 
-@njit(inline="always")
-def _drop_beaten(distance, position, size, limit, room):
-    """Keep the codes at a distance below the limit and the first `room` codes at the limit; return their number."""
-    kept = 0
-    for i in range(size):
-        if distance[i] == limit:
-            room -= 1
-        if distance[i] < limit or (distance[i] == limit and room >= 0):
-            distance[kept], position[kept] = distance[i], position[i]
-            kept += 1
-    return kept
-
-
-@njit(inline="always")
-def _push(d, where, k, best, distance, position, counts):
-    """Add a code at a distance below the limit to the list of a query.
-
-    `best` is (size of the list, limit, number of codes below the limit). The limit is the smallest distance up to which
-    k codes have been found; a later code at this distance or beyond cannot be among the k nearest.
-    """
-    size, limit, below = best
-    if size == distance.size:
-        size = _drop_beaten(distance, position, size, limit, k - below)
-    distance[size], position[size] = d, where
-    counts[d] += 1
-    below += 1
-    while below >= k:
-        limit -= 1
-        below -= counts[limit]
-    return size + 1, limit, below
-
-
-@njit(inline="always")
-def _sort_by_distance(distance, position, size, counts, out_distance, out_position):
-    """Sort a list by distance, then by position, and write as many codes as the outputs hold."""
-    counts[:] = 0
-    for i in range(size):
-        counts[distance[i]] += 1
-    place = 0
-    for d in range(counts.size):
-        counts[d], place = place, place + counts[d]
-    for i in range(size):
-        place = counts[distance[i]]
-        counts[distance[i]] += 1
-        if place < out_distance.size:
-            out_distance[place], out_position[place] = distance[i], position[i]
-
-
-@njit(nogil=True, cache=True)
-def scan_nearest(planes, queries, start, stop, out_distance, out_position):
-    """Find the k nearest of the codes start to stop - 1 for each query; k is the width of the outputs."""
-    n_queries, k = out_distance.shape
-    n_distances = 8 * planes.shape[0] + 1
-    part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
-    room = min(2 * k + CHUNK, stop - start)
-    distance, position = np.empty((n_queries, room), np.int32), np.empty((n_queries, room), np.int64)
-    counts = np.zeros((n_queries, n_distances), np.int64)
-    size, below = np.zeros(n_queries, np.int64), np.zeros(n_queries, np.int64)
-    limit = np.full(n_queries, n_distances)
-    for block in range(start, stop, BLOCK):
-        n = min(BLOCK, stop - block)
-        for q in range(n_queries):
-            _measure(planes, queries[q], block, n, part, values)
-            for chunk in range(0, n, CHUNK):
-                end = min(chunk + CHUNK, n)
-                if _least(values, chunk, end) >= limit[q]:
-                    continue
-                best = (size[q], limit[q], below[q])
-                for j in range(chunk, end):
-                    if values[j] < best[1]:
-                        best = _push(values[j], block + j, k, best, distance[q], position[q], counts[q])
-                size[q], limit[q], below[q] = best
-    for q in range(n_queries):
-        _sort_by_distance(distance[q], position[q], size[q], counts[q], out_distance[q], out_position[q])
-
-
 @njit
 def doubled(values):
     """Return a copy of twice the size."""
@@ -171,36 +81,66 @@ def doubled(values):
     return larger
 
 
+@njit
+def _sort_by_key(key, position, n_keys):
+    """Sort lists by key, then by place in the list; return the end of each key and the sorted lists."""
+    ends = np.zeros(n_keys + 1, np.int64)
+    for one in key:
+        ends[one + 1] += 1
+    ends[:] = np.cumsum(ends)
+    sorted_key, sorted_position = np.empty_like(key), np.empty_like(position)
+    for i in range(key.size):
+        place = ends[key[i]]
+        ends[key[i]] += 1
+        sorted_key[place], sorted_position[place] = key[i], position[i]
+    return ends[:-1], sorted_key, sorted_position
+
+
+@njit
+def _append_near(values, n, k, limit, n_found, counts, first_key, first_position, key, position, size):
+    """Append the codes of a block at distance at most `limit`, which falls as codes are found, to the lists.
+
+    The limit is the largest distance of a code that may be among the k nearest, `n_found` the number of codes found up
+    to it. Returns the new size of the lists, the new limit and the new number of codes.
+    """
+    for chunk in range(0, n, CHUNK):
+        end = min(chunk + CHUNK, n)
+        if _least(values, chunk, end) > limit:
+            continue
+        before = size
+        # Every code is written and only kept if it is near: a branch would often be mispredicted.
+        for j in range(np.uint64(chunk), np.uint64(end)):
+            key[size], position[size] = first_key + values[j], first_position + np.int64(j)
+            size += values[j] <= limit
+        for i in range(before, size):
+            counts[key[i] - first_key] += 1
+        n_found += size - before
+        while n_found >= k:
+            n_found -= counts[limit]
+            limit -= 1
+    return size, limit, n_found
+
+
 @njit(nogil=True, cache=True)
-def scan_within(planes, queries, radius, start, stop):
-    """Find, for each query, those of the codes start to stop - 1 at distance at most `radius`.
+def scan(planes, queries, k, radius, start, stop):
+    """Find, for each query, those of the codes start to stop - 1 at distance at most `radius`, at least the k nearest.
 
     Returns the end of the results of each query, and the distances and positions of all results, per query in order of
     increasing distance. The number of queries times the number of distances must fit into 32 bits.
     """
     n_queries, n_distances = len(queries), 8 * planes.shape[0] + 1
     part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
-    key, position = np.empty(2 * CHUNK, np.int32), np.empty(2 * CHUNK, np.int64)
-    size = 0
+    key, position, size = np.empty(2 * BLOCK, np.int32), np.empty(2 * BLOCK, np.int64), 0
+    limit, n_found = np.full(n_queries, radius), np.zeros(n_queries, np.int64)
+    counts = np.zeros((n_queries, n_distances), np.int64)
     for block in range(start, stop, BLOCK):
         n = min(BLOCK, stop - block)
         for q in range(n_queries):
             _measure(planes, queries[q], block, n, part, values)
-            for chunk in range(0, n, CHUNK):
-                end = min(chunk + CHUNK, n)
-                if _least(values, chunk, end) > radius:
-                    continue
-                if size + CHUNK > key.size:
-                    key, position = doubled(key), doubled(position)
-                # Every code is written and only kept if it is near: a branch would often be mispredicted.
-                for j in range(np.uint64(chunk), np.uint64(end)):
-                    key[size], position[size] = q * n_distances + values[j], block + np.int64(j)
-                    size += values[j] <= radius
-    counts = np.zeros(n_queries * n_distances, np.int64)
-    out_key, out_position = np.empty(size, np.int32), np.empty(size, np.int64)
-    _sort_by_distance(key, position, size, counts, out_key, out_position)
-    # After sorting, counts holds the end of each distance.
-    ends = counts[n_distances - 1 :: n_distances].copy()
-    for i in range(size):
-        out_key[i] %= n_distances
-    return ends, out_key, out_position
+            if size + BLOCK > key.size:
+                key, position = doubled(key), doubled(position)
+            size, limit[q], n_found[q] = _append_near(
+                values, n, k, limit[q], n_found[q], counts[q], q * n_distances, block, key, position, size
+            )
+    ends, key, position = _sort_by_key(key[:size], position[:size], n_queries * n_distances)
+    return ends[n_distances - 1 :: n_distances].copy(), key % np.int32(n_distances), position

@@ -18,40 +18,39 @@ VERY_MANY = 16_384
 
 
 @njit(nogil=True, cache=True)
-def bucket_keys(planes, low, n_key_bits, n, out):
-    """Set out[i] to bits low to low + n_key_bits - 1 of code i < n; bit 0 is the lowest bit of the first byte."""
+def bucket_keys(planes, low, n_key_bits, n):
+    """Return bits low to low + n_key_bits - 1 of the first n codes; bit 0 is the lowest bit of the first byte."""
     first, last = low // 8, (low + n_key_bits - 1) // 8
     mask = np.uint32((1 << n_key_bits) - 1)
+    keys = np.empty(n, np.uint32)
     for i in range(n):
-        key = np.uint64(0)
+        word = np.uint64(0)
         for b in range(last, first - 1, -1):
-            key = (key << np.uint64(8)) | np.uint64(planes[b, i])
-        out[i] = np.uint32(key >> np.uint64(low % 8)) & mask
+            word = (word << np.uint64(8)) | np.uint64(planes[b, i])
+        keys[i] = np.uint32(word >> np.uint64(low % 8)) & mask
+    return keys
 
 
 @njit(nogil=True, cache=True)
-def fill_buckets(planes, keys, first_byte, last_byte, ends, positions, filters):
+def fill_buckets(planes, keys, ends, positions, filters):
     """Sort codes by key, then by position, and store up to eight bytes of each code, its filter.
 
-    `ends` has one entry more than there are keys and holds zeros; on return, bucket k is ends[k] to ends[k + 1] - 1.
+    `planes` are the byte planes of the filters. `ends` has two entries more than there are keys and holds zeros; on
+    return, bucket k is ends[k] to ends[k + 1] - 1.
     """
-    n = keys.size
-    for i in range(n):
-        ends[keys[i] + 1] += 1
-    for k in range(1, ends.size):
+    for key in keys:
+        ends[key + 2] += 1
+    for k in range(2, ends.size):
         ends[k] += ends[k - 1]
-    # Bucket k is filled from ends[k] on; at the end, ends[k] is the end of bucket k.
-    for i in range(n):
-        place = ends[keys[i]]
-        ends[keys[i]] += 1
+    # Bucket k is filled from ends[k + 1] on, which is its end when all codes are stored.
+    for i in range(keys.size):
+        place = ends[keys[i] + 1]
+        ends[keys[i] + 1] += 1
         positions[place] = i
         word = np.uint64(0)
-        for b in range(last_byte - 1, first_byte - 1, -1):
+        for b in range(planes.shape[0] - 1, -1, -1):
             word = (word << np.uint64(8)) | np.uint64(planes[b, i])
         filters[place] = word
-    for k in range(ends.size - 1, 0, -1):
-        ends[k] = ends[k - 1]
-    ends[0] = 0
 
 
 @njit
@@ -90,35 +89,6 @@ def _next_mask(mask):
 
 
 @njit(inline="always")
-def _difference(planes, i, query, diff):
-    """Set `diff` to the bits in which code i differs from a query, in words of eight bytes."""
-    diff[:] = np.uint64(0)
-    for b in range(planes.shape[0]):
-        diff[b // 8] |= np.uint64(planes[b, i] ^ query[b]) << np.uint64(8 * (b % 8))
-
-
-@njit(inline="always")
-def _is_new(diff, masks, bounds):
-    """Return whether a code differs from the query in more bits of each chunk than earlier levels have examined."""
-    is_new = True
-    for chunk in range(masks.shape[0]):
-        ones = np.uint64(0)
-        for w in range(diff.size):
-            ones += popcount(diff[w] & masks[chunk, w])
-        is_new &= np.int64(ones) > bounds[chunk]
-    return is_new
-
-
-@njit(inline="always")
-def _ones_of(diff):
-    """Return the number of ones in all words."""
-    ones = np.uint64(0)
-    for w in range(diff.size):
-        ones += popcount(diff[w])
-    return np.int64(ones)
-
-
-@njit(inline="always")
 def _select(filters, word, start, stop, limit, chosen):
     """Write the places whose filter differs from a word in at most `limit` bits to `chosen`; return their number."""
     n = 0
@@ -130,30 +100,29 @@ def _select(filters, word, start, stop, limit, chosen):
 
 
 @njit(inline="always")
-def _keep_new(planes, query, positions, chosen, masks, bounds, limit, shift, diff, found, size):
-    """Append the chosen codes within the limit that no earlier level has found; return the new number of codes."""
-    for i in chosen:
-        _difference(planes, positions[i], query, diff)
-        d = _ones_of(diff)
-        found[size] = (np.uint64(d) << shift) | np.uint64(positions[i])
-        size += (d <= limit) & _is_new(diff, masks, bounds)
-    return size
+def _differing_bits(planes, i, query, out):
+    """Set `out` to the bits in which code i differs from a query, in words of eight bytes."""
+    out[:] = np.uint64(0)
+    for b in range(planes.shape[0]):
+        out[b // 8] |= np.uint64(planes[b, i] ^ query[b]) << np.uint64(8 * (b % 8))
 
 
 @njit(inline="always")
-def _keep_new_words(filters, positions, word, chosen, masks, bounds, shift, found, size):
-    """Append the chosen codes, of up to 64 bits, that no earlier level has found; return the new number of codes.
+def _ones(words, mask):
+    """Return the number of ones of some words under a mask."""
+    ones = np.uint64(0)
+    for w in range(words.size):
+        ones += popcount(words[w] & mask[w])
+    return np.int64(ones)
 
-    The filter is the whole code here, so all chosen codes are within the limit.
-    """
-    for i in chosen:
-        diff = filters[i] ^ word
-        is_new = True
-        for chunk in range(masks.shape[0]):
-            is_new &= np.int64(popcount(diff & masks[chunk, 0])) > bounds[chunk]
-        found[size] = (popcount(diff) << shift) | np.uint64(positions[i])
-        size += is_new
-    return size
+
+@njit(inline="always")
+def _is_new(diff, masks, bounds):
+    """Return whether a code differs from the query in more bits of each chunk than earlier levels have examined."""
+    is_new = True
+    for chunk in range(masks.shape[0]):
+        is_new &= _ones(diff, masks[chunk]) > bounds[chunk]
+    return is_new
 
 
 @njit(inline="always")
@@ -173,12 +142,13 @@ def _lower_limit(found, start, stop, shift, k, limit, below, counts):
 
 
 @njit
-def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget, shift, found):
+def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, found):
     """Collect the codes in the buckets of one query, level by level.
 
     Returns the cost, the number of codes and the codes as distance << shift | position, unsorted: the k nearest and
     possibly others. The codes are written to `found`, or to a larger array if they do not fit.
     """
+    ends, positions, filters, masks, key_bits = tables
     m = len(keys)
     diff, counts = np.zeros(masks.shape[1], np.uint64), np.zeros(8 * planes.shape[0] + 1, np.int64)
     chosen, bounds = np.empty(CHUNK, np.uint64), np.full(m, -1)
@@ -199,12 +169,19 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
                 n_chosen = _select(own_filters, word, part, min(part + CHUNK, stop), limit, chosen)
                 if size + CHUNK > found.size:
                     found = doubled(found)
-                some = chosen[:n_chosen]
-                if diff.size == 1:
-                    size = _keep_new_words(own_filters, places, word, some, masks, bounds, shift, found, size)
-                else:
-                    cost += FETCH_COST * planes.shape[0] * n_chosen
-                    size = _keep_new(planes, query, places, some, masks, bounds, limit, shift, diff, found, size)
+                for i in chosen[:n_chosen]:
+                    position = places[i]
+                    # The filter is the whole code if it has up to 64 bits.
+                    if diff.size == 1:
+                        diff[0] = own_filters[i] ^ word
+                    else:
+                        _differing_bits(planes, position, query, diff)
+                        cost += FETCH_COST * planes.shape[0]
+                    # Words under themselves as a mask: all their ones.
+                    distance = _ones(diff, diff)
+                    if distance <= limit:
+                        found[size] = (np.uint64(distance) << shift) | np.uint64(position)
+                        size += _is_new(diff, masks, bounds)
                 if k < positions.shape[1]:
                     limit, below = _lower_limit(found, before, size, shift, k, limit, below, counts)
             mask = _next_mask(mask) if reach else last
@@ -214,50 +191,29 @@ def _probe_one(planes, query, keys, words, ends, positions, filters, masks, key_
 
 
 @njit(nogil=True, cache=True)
-def probe(planes, queries, keys, words, ends, positions, filters, masks, key_bits, k, radius, budget):
+def probe(planes, queries, keys, words, tables, k, radius, budget):
     """Find at most k codes per query, the nearest, at distance at most `radius`, by multi-index hashing.
 
     A code that differs from the query in at most r bits differs in at most r // m bits in one of the first r % m + 1 of
     m chunks, or in fewer than r // m bits in another chunk. Level r examines the buckets of chunk r % m at distance
     r // m; after level r all codes up to distance r have been found.
 
-    Parameters
-    ----------
-    planes : ndarray of uint8, shape (n_bytes, at least n)
-        Byte planes of the codes.
-    queries : ndarray of uint8, shape (n_queries, n_bytes)
-    keys, words : ndarrays of shape (n_queries, m)
-        Key and filter of each query in each chunk.
-    ends, positions, filters : ndarrays
-        Outputs of `fill_buckets`, one row per chunk.
-    masks : ndarray of uint64, shape (m, n_words)
-        Bits of each chunk in the words of a code.
-    key_bits : ndarray of int64, shape (m,)
-        Number of bits of each chunk.
-    k, radius : int
-        The search of a query ends at the level up to which k codes have been found, at the latest at level `radius`.
-    budget : int
-        Cost after which a query is given up.
+    `keys` and `words` are the key and the filter of each query in each chunk, shape (n_queries, m). `tables` holds the
+    outputs `ends`, `positions` and `filters` of `fill_buckets`, one row per chunk, then the bits of each chunk in the
+    words of a code, shape (m, n_words), and their number. A query that costs more than `budget` is given up.
 
-    Returns
-    -------
-    given_up : ndarray of bool, shape (n_queries,)
-    stops : ndarray of int64, shape (n_queries,)
-        End of the results of each query.
-    distance, position : ndarrays
-        Results of all queries, per query in order of increasing distance, ties in order of position.
+    Returns whether each query was given up, the end of its results, and the distances and positions of all results, per
+    query in order of increasing distance, ties in order of position.
     """
-    n_queries = len(queries)
-    position_bits, distance_bits = _bit_length(positions.shape[1]), _bit_length(radius)
+    n_queries, n_codes = len(queries), tables[1].shape[1]
+    position_bits, distance_bits = int(np.log2(n_codes)) + 1, int(np.log2(max(1, radius))) + 1
     shift = np.uint64(position_bits)
     given_up, stops = np.zeros(n_queries, np.bool_), np.zeros(n_queries, np.int64)
     distance, position = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int64)
     found, spare, total = np.empty(2 * CHUNK, np.uint64), np.empty(0, np.uint64), 0
     for q in range(n_queries):
         one = queries[q], keys[q], words[q]
-        cost, size, found = _probe_one(
-            planes, *one, ends, positions, filters, masks, key_bits, k, radius, budget, shift, found
-        )
+        cost, size, found = _probe_one(planes, *one, tables, k, radius, budget, shift, found)
         given_up[q] = cost > budget
         found, spare = _sort(found, size, position_bits + distance_bits, spare)
         size = min(size, k)
@@ -269,12 +225,3 @@ def probe(planes, queries, keys, words, ends, positions, filters, masks, key_bit
         total += size
         stops[q] = total
     return given_up, stops, distance[:total], position[:total]
-
-
-@njit
-def _bit_length(number):
-    """Return the number of binary digits of a nonnegative integer, at least 1."""
-    n_bits = 1
-    while number >> n_bits:
-        n_bits += 1
-    return n_bits

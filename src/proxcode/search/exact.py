@@ -13,7 +13,7 @@ Costs are counted, not measured, so the same calls always take the same way. The
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
+from itertools import chain, pairwise
 from threading import Lock
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ import joblib
 import numpy as np
 
 from proxcode.hamming import Codes
-from proxcode.search._scan_kernels import scan_nearest, scan_within
+from proxcode.search._scan_kernels import scan
 from proxcode.search.multi_index import MultiIndex, build_cost, expected_costs, scan_cost
 from proxcode.search.planes import BytePlanes, Found, merge, split_by_query
 
@@ -51,33 +51,22 @@ class ExactSearch:
 
     The codes of successive calls only grow: each call passes the codes of the previous call, possibly followed by
     further codes. Threads may share an engine; a thread that arrives while another one builds hash tables waits for
-    them.
-
-    Parameters
-    ----------
-    n_threads : int or None
-        Number of threads. None: all cores.
-    tables : bool or None
-        Whether hash tables are built. None: once they save more than they cost.
-
-    Attributes
-    ----------
-    multi_index : MultiIndex or None
-        The hash tables, None until they are built.
+    them. The parameters are those of `HammingIndex`.
     """
 
     def __init__(self, n_threads: int | None, tables: bool | None) -> None:
         self.n_threads = joblib.cpu_count() if n_threads is None else n_threads
         self.tables = tables
+        # The hash tables, None until they are built.
         self.multi_index: MultiIndex | None = None
         self._spent = self._saved = 0.0
         self._building = Lock()
 
     def find(self, codes: BytePlanes, queries: Codes, k: int, radius: int) -> list[Found]:
         """Find at most k codes per query, the nearest, at distance at most `radius`."""
-        k, radius = min(k, codes.n_codes), min(radius, codes.max_distance)
+        k, radius = min(k, codes.n_codes), min(radius, 8 * codes.n_bytes)
         if k == 0 or len(queries) == 0:
-            return [Found(distance=np.empty(0, np.int32), position=np.empty(0, np.int64)) for _ in queries]
+            return [Found(np.empty(0, np.int32), np.empty(0, np.int64)) for _ in queries]
         # Numba would compile the kernels again for arrays that are read-only or not contiguous.
         queries = np.require(queries, requirements=["C", "W"])
         tables = self._tables_for(codes)
@@ -132,12 +121,11 @@ class ExactSearch:
         def probe(group: Codes) -> list[Found | None]:
             return tables.find(codes, group, k, radius, budget)
 
-        found = probe(queries[:N_TRIAL])
-        rest = queries[N_TRIAL:]
-        if sum(of_query is None for of_query in found) > len(found) / 2:
+        found, rest = probe(queries[:N_TRIAL]), queries[N_TRIAL:]
+        if found.count(None) > len(found) / 2:
             found += [None] * len(rest)
         else:
-            found += [of_query for group in self._in_threads(probe, _groups(rest, GROUP)) for of_query in group]
+            found += chain.from_iterable(self._in_threads(probe, _groups(rest, GROUP)))
         missing = np.flatnonzero([of_query is None for of_query in found])
         scanned = iter(self._scan(codes, queries[missing], 0, k, radius) if len(missing) else [])
         return [next(scanned) if of_query is None else of_query for of_query in found]
@@ -151,11 +139,14 @@ class ExactSearch:
         n_ranges = min(n_codes, -(-n_threads // len(groups)))
         edges = np.linspace(start, codes.n_codes, n_ranges + 1).astype(np.int64).tolist()
         tasks = [(group, *limits) for group in groups for limits in pairwise(edges)]
-        found = self._in_threads(lambda task: _scan_range(codes.array, *task, k, radius), tasks)
-        if n_ranges == 1:
-            return [of_query for group in found for of_query in group]
-        of_groups = [found[first : first + n_ranges] for first in range(0, len(found), n_ranges)]
-        return [merge(of_query, k) for group in of_groups for of_query in zip(*group, strict=True)]
+
+        def scan_range(task: tuple[Codes, int, int]) -> list[Found]:
+            group, first, stop = task
+            return split_by_query(k, *scan(codes.array, group, k, radius, first, stop))
+
+        found = self._in_threads(scan_range, tasks)
+        of_ranges = [chain.from_iterable(found[number::n_ranges]) for number in range(n_ranges)]
+        return [merge(of_query, k) for of_query in zip(*of_ranges, strict=True)]
 
     def _in_threads(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
         if self.n_threads == 1 or len(tasks) <= 1:
@@ -166,18 +157,3 @@ class ExactSearch:
 
 def _groups(queries: Codes, size: int) -> list[Codes]:
     return [queries[start : start + size] for start in range(0, len(queries), size)]
-
-
-def _scan_range(planes: Codes, queries: Codes, start: int, stop: int, k: int, radius: int) -> list[Found]:
-    """Compare queries with the codes start to stop - 1."""
-    # A radius that includes all codes: a search for the k nearest.
-    if radius >= 8 * len(planes):
-        shape = (len(queries), min(k, stop - start))
-        distance, position = np.empty(shape, np.int32), np.empty(shape, np.int64)
-        scan_nearest(planes, queries, start, stop, distance, position)
-        return [Found(*of_query) for of_query in zip(distance, position, strict=True)]
-    stops, distance, position = scan_within(planes, queries, radius, start, stop)
-    found = split_by_query(distance, position, stops)
-    if k >= stop - start:
-        return found
-    return [Found(distance=of_query.distance[:k], position=of_query.position[:k]) for of_query in found]

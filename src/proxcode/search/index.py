@@ -13,8 +13,7 @@ Codes at equal distance are in the order in which they were added.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,22 +23,14 @@ from proxcode.search.exact import ExactSearch
 from proxcode.search.planes import BytePlanes
 from proxcode.search.rescoring import Rescoring
 from proxcode.storage.container import Tensors, read_file, write_file
-from proxcode.stores.base import CodeStore
-from proxcode.stores.ids import Ids
-from proxcode.stores.results import Neighborhoods, Neighbors
-from proxcode.utils.validation import check_whole
+from proxcode.stores.base import CodeStore, Ids, Neighborhoods, Neighbors
+from proxcode.utils.validation import check_integer
 
 
-@dataclass(frozen=True, eq=False)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The contents of an index at one time. Changes replace it, so a search is not affected by concurrent changes.
 
-    Attributes
-    ----------
-    codes : BytePlanes
-    ids : Ids
-    engine : ExactSearch
-        Shared by all snapshots until codes are removed.
+    The engine is shared by all snapshots until codes are removed.
     """
 
     codes: BytePlanes
@@ -77,28 +68,24 @@ class HammingIndex(CodeStore):
 
     def __init__(self, n_bits: int, *, n_threads: int | None = None, tables: bool | None = None) -> None:
         super().__init__(n_bits)
-        self.n_threads = None if n_threads is None else check_whole("n_threads", n_threads, 1)
+        self.n_threads = None if n_threads is None else check_integer("n_threads", n_threads, 1)
         self.tables = tables
-        self._replace(BytePlanes(np.empty((-(-self.n_bits // 8), 0), np.uint8), 0), Ids())
+        self._replace(np.empty((-(-self.n_bits // 8), 0), np.uint8))
 
-    def _replace(self, codes: BytePlanes, ids: Ids) -> None:
+    def _replace(self, planes: Codes, ids: NDArray[np.int64] | None = None) -> None:
         """Replace all codes, and with them the hash tables."""
-        self._snapshot = Snapshot(codes=codes, ids=ids, engine=ExactSearch(self.n_threads, self.tables))
+        n_codes = planes.shape[1]
+        engine = ExactSearch(self.n_threads, self.tables)
+        self._snapshot = Snapshot(codes=BytePlanes(planes, n_codes), ids=Ids(n_codes, ids), engine=engine)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy: without hash tables, and without free columns, which copies must not share."""
-        return {
-            "n_bits": self.n_bits,
-            "n_threads": self.n_threads,
-            "tables": self.tables,
-            "planes": self._snapshot.codes.trimmed(),
-            "ids": self._snapshot.ids.values,
-        }
+        codes, ids, _ = self._snapshot
+        return self.__dict__ | {"_snapshot": (np.ascontiguousarray(codes.columns), ids.values)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.n_bits, self.n_threads, self.tables = state["n_bits"], state["n_threads"], state["tables"]
-        n_codes = state["planes"].shape[1]
-        self._replace(BytePlanes(state["planes"], n_codes), Ids(n_codes, state["ids"]))
+        self.__dict__.update(state)
+        self._replace(*state["_snapshot"])
 
     def __len__(self) -> int:
         return self._snapshot.codes.n_codes
@@ -111,7 +98,7 @@ class HammingIndex(CodeStore):
     @property
     def codes(self) -> Codes:
         """Packed codes, in the order in which they were added."""
-        return self._snapshot.codes.packed()
+        return np.array(self._snapshot.codes.columns.T, order="C")
 
     @property
     def nbytes(self) -> int:
@@ -132,8 +119,8 @@ class HammingIndex(CodeStore):
         before = self._snapshot
         removed = before.ids.find(ids)
         if len(removed):
-            kept = np.delete(np.arange(before.codes.n_codes), removed)
-            self._replace(before.codes.keep(kept), before.ids.keep(kept))
+            kept = np.ascontiguousarray(np.delete(before.codes.columns, removed, axis=1))
+            self._replace(kept, np.delete(before.ids.as_array(), removed))
         return self
 
     def search(
@@ -157,7 +144,7 @@ class HammingIndex(CodeStore):
         Neighbors
             Arrays of shape (n_queries, min(k, number of stored codes)).
         """
-        queries, k = check_codes(codes, self.n_bits), check_whole("k", k, 1)
+        queries, k = check_codes(codes, self.n_bits), check_integer("k", k, 1)
         if not 1 <= oversample < np.inf:
             raise ValueError(f"oversample={oversample}: expected a finite number of at least 1.")
         if rescore is not None and len(rescore) != len(queries):
@@ -166,26 +153,22 @@ class HammingIndex(CodeStore):
             )
         now = self._snapshot
         n_candidates = min(now.codes.n_codes, k if rescore is None else int(np.ceil(k * oversample)))
-        found = now.engine.find(now.codes, queries, n_candidates, now.codes.max_distance)
+        found = now.engine.find(now.codes, queries, n_candidates, 8 * now.codes.n_bytes)
         shape = (len(queries), n_candidates)
         distance: NDArray[Any] = np.array([of_query.distance for of_query in found], np.int32).reshape(shape)
         position = np.array([of_query.position for of_query in found], np.int64).reshape(shape)
         neighbor = now.ids.at(position)
         if rescore is None:
             return Neighbors(distance=distance, neighbor=neighbor)
-        rescored = [
-            rescore.distances(query, now.codes, positions, ids)
-            for query, (positions, ids) in enumerate(zip(position, neighbor, strict=True))
-        ]
+        candidates = enumerate(zip(position, neighbor, strict=True))
+        rescored = [rescore.distances(query, now.codes, *of_query) for query, of_query in candidates]
         distance = np.array(rescored).reshape(shape)
         order = np.argsort(distance, axis=1, kind="stable")[:, :k]
-        return Neighbors(
-            distance=np.take_along_axis(distance, order, axis=1), neighbor=np.take_along_axis(neighbor, order, axis=1)
-        )
+        return Neighbors(np.take_along_axis(distance, order, axis=1), np.take_along_axis(neighbor, order, axis=1))
 
     def within(self, codes: ArrayLike, radius: int) -> Neighborhoods:
         """Find all codes at Hamming distance at most `radius`; parameters as in `CodeStore.within`."""
-        queries, radius = check_codes(codes, self.n_bits), check_whole("radius", radius, 0)
+        queries, radius = check_codes(codes, self.n_bits), check_integer("radius", radius, 0)
         now = self._snapshot
         found = now.engine.find(now.codes, queries, now.codes.n_codes, radius)
         offsets = np.cumsum([0, *(len(of_query.position) for of_query in found)])
@@ -196,8 +179,10 @@ class HammingIndex(CodeStore):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a file, atomically; hash tables are not saved."""
-        state = self.__getstate__()
-        tensors: Tensors = {name: state[name] for name in ("planes", "ids") if state[name] is not None}
+        codes, ids, _ = self._snapshot
+        tensors: Tensors = {"planes": np.ascontiguousarray(codes.columns)}
+        if ids.values is not None:
+            tensors["ids"] = ids.values
         write_file(path, "index", {"n_bits": self.n_bits}, tensors)
 
     @classmethod
@@ -228,6 +213,5 @@ class HammingIndex(CodeStore):
             raise ValueError(
                 f"{path} does not hold codes of {index.n_bits} bits with one id each: save the index again."
             )
-        n_codes = planes.shape[1]
-        index._replace(BytePlanes(planes, n_codes), Ids(n_codes, ids))
+        index._replace(planes, ids)
         return index

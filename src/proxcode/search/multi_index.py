@@ -11,7 +11,8 @@ whole code: buckets are read sequentially and nothing is looked up elsewhere.
 """
 
 import math
-from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,54 +33,38 @@ PLANE_COST = 0.045
 FILL_COST = 100.0
 
 
-@dataclass(frozen=True, eq=False)
-class Chunks:
-    """Division of a code into m chunks.
+class Chunk(NamedTuple):
+    """The bits of a code that are its key in one hash table, and the bytes that are its filter there."""
 
-    Attributes
-    ----------
-    low, n_key_bits : ndarrays of int64, shape (m,)
-        First bit and number of bits of each chunk.
-    masks : ndarray of uint64, shape (m, n_words)
-        Bits of each chunk in the words of a code.
-    first_byte, last_byte : ndarrays of int64, shape (m,)
-        Bytes first_byte to last_byte - 1 of a code are its filter in the hash table of this chunk.
-    """
+    first_bit: int
+    n_bits: int
+    filter: slice
 
-    low: NDArray[np.int64]
-    n_key_bits: NDArray[np.int64]
-    masks: NDArray[np.uint64]
-    first_byte: NDArray[np.int64]
-    last_byte: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.low)
+    def keys(self, planes: Codes, n: int) -> NDArray[np.uint32]:
+        """Return the keys of the first n codes of an array of byte planes."""
+        return bucket_keys(planes, self.first_bit, self.n_bits, n)
 
 
-def divide_into_chunks(n_bytes: int, n_codes: int) -> Chunks:
+def divide_into_chunks(n_bytes: int, n_codes: int) -> list[Chunk]:
     """Divide codes into chunks of about log2(n_codes) bits and almost equal lengths."""
     n_bits = 8 * n_bytes
     key_bits = min(MAX_KEY_BITS, max(MIN_KEY_BITS, round(math.log2(max(2, n_codes)))))
     n_chunks = max(-(-n_bits // min(MAX_KEY_BITS, key_bits + 2)), round(n_bits / key_bits))
-    edges = np.linspace(0, n_bits, n_chunks + 1).round().astype(np.int64)
-    low, high = edges[:-1], edges[1:]
-    bits = np.zeros((n_chunks, -(-n_bytes // 8), 64), np.uint8)
-    for chunk, (start, stop) in enumerate(zip(low, high, strict=True)):
-        bits.reshape(n_chunks, -1)[chunk, start:stop] = 1
-    masks = np.packbits(bits, axis=2, bitorder="little").view("<u8")[:, :, 0].copy()
-    # The key is known in a bucket, so the bytes after it say most about the rest of the code.
-    first_byte = -(-high // 8)
-    first_byte[first_byte + FILTER_BYTES > n_bytes] = 0
-    last_byte = np.minimum(first_byte + FILTER_BYTES, n_bytes)
-    return Chunks(low=low, n_key_bits=high - low, masks=masks, first_byte=first_byte, last_byte=last_byte)
+    chunks = []
+    for start, stop in pairwise(np.linspace(0, n_bits, n_chunks + 1).round().astype(int).tolist()):
+        # The key is known in a bucket, so the bytes after it say most about the rest of the code.
+        after = -(-stop // 8)
+        first_byte = after if after + FILTER_BYTES <= n_bytes else 0
+        chunks.append(Chunk(start, stop - start, slice(first_byte, min(first_byte + FILTER_BYTES, n_bytes))))
+    return chunks
 
 
-def keys_of(planes: Codes, chunks: Chunks) -> NDArray[np.uint32]:
-    """Return the keys of all codes of an array of byte planes, shape (m, n)."""
-    keys = np.empty((len(chunks), planes.shape[1]), np.uint32)
-    for low, n_key_bits, out in zip(chunks.low, chunks.n_key_bits, keys, strict=True):
-        bucket_keys(planes, low, n_key_bits, planes.shape[1], out)
-    return keys
+def chunk_masks(chunks: list[Chunk], n_bytes: int) -> NDArray[np.uint64]:
+    """Return the bits of each chunk in the 64-bit words of a code, shape (n_chunks, n_words)."""
+    bits = np.zeros((len(chunks), 64 * -(-n_bytes // 8)), np.uint8)
+    for row, chunk in zip(bits, chunks, strict=True):
+        row[chunk.first_bit : chunk.first_bit + chunk.n_bits] = 1
+    return np.packbits(bits, axis=1, bitorder="little").view("<u8")
 
 
 def scan_cost(n_bytes: int, n_codes: int) -> float:
@@ -95,66 +80,42 @@ def build_cost(n_bytes: int, n_codes: int) -> float:
 def expected_costs(codes: BytePlanes, queries: Codes, reach: NDArray[np.int64]) -> NDArray[np.float64]:
     """Estimate the cost of each query with hash tables, from a sample of the codes.
 
-    Parameters
-    ----------
-    codes : BytePlanes
-    queries : ndarray of uint8, shape (n_queries, n_bytes)
-    reach : ndarray of int64, shape (n_queries,)
-        Distance up to which each query has to be searched: the radius, or the distance of the k-th neighbour.
+    `reach` is the distance up to which each query is searched: the radius, or the distance of the k-th neighbour.
     """
     chunks = divide_into_chunks(codes.n_bytes, codes.n_codes)
     rows = np.linspace(0, codes.n_codes - 1, N_SAMPLED).astype(np.int64)
-    sampled = np.ascontiguousarray(codes.array[:, rows])
-    keys, query_keys = keys_of(sampled, chunks), keys_of(np.ascontiguousarray(queries.T), chunks)
+    sampled, query_planes = np.ascontiguousarray(codes.array[:, rows]), np.ascontiguousarray(queries.T)
     fetch_cost = FETCH_COST * codes.n_bytes if codes.n_bytes > FILTER_BYTES else 0
-    m, costs = len(keys), np.zeros(len(queries))
-    for chunk, length in enumerate(chunks.n_key_bits.tolist()):
+    costs = np.zeros(len(queries))
+    for number, chunk in enumerate(chunks):
         # Largest distance of a key from the query's key whose bucket is examined, -1 if no bucket is.
-        furthest = (reach - chunk) // m
-        n_buckets = np.cumsum([math.comb(length, distance) for distance in range(length + 1)])
-        n_probes = np.where(furthest < 0, 0, n_buckets[np.clip(furthest, 0, length)])
-        is_examined = np.bitwise_count(query_keys[chunk, :, None] ^ keys[chunk]) <= furthest[:, None]
+        furthest = (reach - number) // len(chunks)
+        n_buckets = np.cumsum([math.comb(chunk.n_bits, distance) for distance in range(chunk.n_bits + 1)])
+        n_probes = np.where(furthest < 0, 0, n_buckets[np.clip(furthest, 0, chunk.n_bits)])
+        differing = chunk.keys(query_planes, len(queries))[:, None] ^ chunk.keys(sampled, N_SAMPLED)
+        is_examined = np.bitwise_count(differing) <= furthest[:, None]
         costs += PROBE_COST * n_probes + codes.n_codes * is_examined.mean(axis=1)
         if fetch_cost:
-            kept = slice(chunks.first_byte[chunk], chunks.last_byte[chunk])
-            passes = np.bitwise_count(queries[:, kept, None] ^ sampled[kept]).sum(axis=1) <= reach[:, None]
+            differing = queries[:, chunk.filter, None] ^ sampled[chunk.filter]
+            passes = np.bitwise_count(differing).sum(axis=1) <= reach[:, None]
             costs += fetch_cost * codes.n_codes * (is_examined & passes).mean(axis=1)
     return costs
 
 
 class MultiIndex:
-    """Hash tables of codes.
-
-    Parameters
-    ----------
-    codes : BytePlanes
-
-    Attributes
-    ----------
-    n_codes : int
-        Number of codes in the hash tables.
-    """
+    """Hash tables of codes, one per chunk."""
 
     def __init__(self, codes: BytePlanes) -> None:
         self.n_codes = codes.n_codes
-        self.chunks = divide_into_chunks(codes.n_bytes, codes.n_codes)
-        m = len(self.chunks)
-        self._ends = np.zeros((m, (1 << int(self.chunks.n_key_bits.max())) + 1), np.uint32)
+        self.chunks = divide_into_chunks(codes.n_bytes, self.n_codes)
+        m, longest = len(self.chunks), max(chunk.n_bits for chunk in self.chunks)
+        self._masks = chunk_masks(self.chunks, codes.n_bytes)
+        self._key_bits = np.array([chunk.n_bits for chunk in self.chunks])
+        self._ends = np.zeros((m, (1 << longest) + 2), np.uint32)
         self._positions = np.empty((m, self.n_codes), np.uint32)
         self._filters = np.empty((m, self.n_codes), np.uint64)
-        keys = np.empty(self.n_codes, np.uint32)
-        for chunk in range(m):
-            n_key_bits = self.chunks.n_key_bits[chunk]
-            bucket_keys(codes.array, self.chunks.low[chunk], n_key_bits, self.n_codes, keys)
-            fill_buckets(
-                codes.array,
-                keys,
-                self.chunks.first_byte[chunk],
-                self.chunks.last_byte[chunk],
-                self._ends[chunk, : (1 << int(n_key_bits)) + 1],
-                self._positions[chunk],
-                self._filters[chunk],
-            )
+        for chunk, *table in zip(self.chunks, self._ends, self._positions, self._filters, strict=True):
+            fill_buckets(codes.array[chunk.filter], chunk.keys(codes.array, self.n_codes), *table)
 
     @property
     def nbytes(self) -> int:
@@ -164,38 +125,16 @@ class MultiIndex:
     def find(self, codes: BytePlanes, queries: Codes, k: int, radius: int, budget: float) -> list[Found | None]:
         """Find at most k codes per query, the nearest, at distance at most `radius`.
 
-        Parameters
-        ----------
-        codes : BytePlanes
-            The codes of the hash tables, possibly followed by further codes, which are not searched.
-        queries : ndarray of uint8, shape (n_queries, n_bytes)
-        k, radius : int
-        budget : float
-            Largest cost of a query.
-
-        Returns
-        -------
-        list of Found or None
-            None for a query whose cost exceeds the budget.
+        Returns None for a query whose cost exceeds the budget. `codes` are the codes of the hash tables, possibly
+        followed by further codes, which are not searched.
         """
-        chunks, m = self.chunks, len(self.chunks)
-        keys = keys_of(np.ascontiguousarray(queries.T), chunks)
-        filters = np.zeros((len(queries), m, FILTER_BYTES), np.uint8)
-        for chunk, (first, last) in enumerate(zip(chunks.first_byte, chunks.last_byte, strict=True)):
-            filters[:, chunk, : last - first] = queries[:, first:last]
-        is_given_up, stops, distance, position = probe(
-            codes.array,
-            queries,
-            np.ascontiguousarray(keys.T),
-            filters.view("<u8").reshape(len(queries), m),
-            self._ends,
-            self._positions,
-            self._filters,
-            chunks.masks,
-            chunks.n_key_bits,
-            k,
-            radius,
-            int(budget),
-        )
-        found = split_by_query(distance, position, stops)
-        return [None if gave_up else of_query for gave_up, of_query in zip(is_given_up, found, strict=True)]
+        planes = np.ascontiguousarray(queries.T)
+        keys = np.ascontiguousarray(np.transpose([chunk.keys(planes, len(queries)) for chunk in self.chunks]))
+        filters = np.zeros((len(queries), len(self.chunks), FILTER_BYTES), np.uint8)
+        for number, chunk in enumerate(self.chunks):
+            filters[:, number, : min(FILTER_BYTES, codes.n_bytes)] = queries[:, chunk.filter]
+        words = filters.view("<u8")[:, :, 0]
+        tables = (self._ends, self._positions, self._filters, self._masks, self._key_bits)
+        given_up, *results = probe(codes.array, queries, keys, words, tables, k, radius, int(budget))
+        found = split_by_query(k, *results)
+        return [None if gave_up else of_query for gave_up, of_query in zip(given_up, found, strict=True)]

@@ -1,6 +1,7 @@
 """Codes in the layout of the search kernels, and the codes found for a query."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,7 @@ SPARE = 16
 class BytePlanes(NamedTuple):
     """The first `n_codes` columns of an array of byte planes: byte b of all codes is contiguous.
 
-    Attributes
-    ----------
-    array : ndarray of uint8, shape (n_bytes, capacity)
-        The columns after the first `n_codes` are free; `extended` writes to them.
-    n_codes : int
+    The array has shape (n_bytes, capacity); the columns after the first `n_codes` are free.
     """
 
     array: Codes
@@ -32,33 +29,19 @@ class BytePlanes(NamedTuple):
         return len(self.array)
 
     @property
-    def max_distance(self) -> int:
-        """Upper bound of all distances: the bits of whole bytes."""
-        return 8 * self.n_bytes
-
-    def packed(self) -> Codes:
-        """Return a copy of the codes, shape (n_codes, n_bytes)."""
-        return np.array(self.array[:, : self.n_codes].T, order="C")
+    def columns(self) -> Codes:
+        """The array without free columns, shape (n_bytes, n_codes)."""
+        return self.array[:, : self.n_codes]
 
     def at(self, positions: NDArray[np.int64]) -> Codes:
-        """Return the codes at these positions, shape (n_positions, n_bytes)."""
+        """Return the packed codes at these positions, shape (n_positions, n_bytes)."""
         return np.ascontiguousarray(self.array[:, positions].T)
-
-    def trimmed(self) -> Codes:
-        """Return the array without free columns."""
-        return np.ascontiguousarray(self.array[:, : self.n_codes])
-
-    def keep(self, positions: NDArray[np.int64]) -> "BytePlanes":
-        """Return the codes at these positions as planes of their own."""
-        return BytePlanes(np.ascontiguousarray(self.array[:, positions]), len(positions))
 
     def extended(self, codes: Codes) -> "BytePlanes":
         """Append codes. The free columns are shared with `self`, whose own columns are not written to."""
         n, total = self.n_codes, self.n_codes + len(codes)
         if total > MAX_CODES:
-            raise ValueError(
-                f"the index would hold {total:,} codes: expected at most {MAX_CODES:,}; use several indexes."
-            )
+            raise ValueError(f"{total:,} codes in one index: expected at most {MAX_CODES:,}; use several indexes.")
         array = self.array
         if total > array.shape[1]:
             capacity = total if n == 0 else max(total, n + n // SPARE)
@@ -75,15 +58,19 @@ class Found(NamedTuple):
     position: NDArray[np.int64]
 
 
-def split_by_query(distance: NDArray[np.int32], position: NDArray[np.int64], stops: NDArray[np.int64]) -> list[Found]:
-    """Split the concatenated results of all queries; those of query q end before stops[q]."""
-    lists = zip(np.split(distance, stops[:-1]), np.split(position, stops[:-1]), strict=True)
-    return [Found(*of_query) for of_query in lists]
+def split_by_query(
+    k: int, stops: NDArray[np.int64], distance: NDArray[np.int32], position: NDArray[np.int64]
+) -> list[Found]:
+    """Return the first k of the results of each query; those of query q end before stops[q]."""
+    limits = [(start, min(start + k, stop)) for start, stop in pairwise([0, *stops.tolist()])]
+    return [Found(distance[start:stop], position[start:stop]) for start, stop in limits]
 
 
 def merge(parts: Sequence[Found], k: int) -> Found:
     """Return the k nearest codes of the results in consecutive ranges of codes."""
+    if len(parts) == 1:
+        return parts[0]
     distance = np.concatenate([part.distance for part in parts])
     position = np.concatenate([part.position for part in parts])
     order = np.argsort(distance, kind="stable")[:k]
-    return Found(distance=distance[order], position=position[order])
+    return Found(distance[order], position[order])

@@ -77,26 +77,24 @@ class ByDistance(Rescoring):
     """
 
     def __init__(self, queries: ArrayLike, vectors: Vectors, metric: str = "euclidean") -> None:
-        from scipy.spatial.distance import cdist
-
         self.queries = np.atleast_2d(np.asarray(queries))
         self.vectors = vectors
         self.metric = metric
-        self._cdist = cdist
 
     def __len__(self) -> int:
         return len(self.queries)
 
     def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float64]:
         """Return the distances from one query to the samples of its candidates."""
-        return self._cdist(self.queries[query : query + 1], self._vectors_of(ids), self.metric)[0]
+        from scipy.spatial.distance import cdist
 
-    def _vectors_of(self, ids: Ids) -> NDArray[Any]:
         if callable(self.vectors):
-            return np.asarray(self.vectors(ids))
-        if (missing := ids[(ids < 0) | (ids >= len(self.vectors))]).size:
+            found = np.asarray(self.vectors(ids))
+        elif (missing := ids[(ids < 0) | (ids >= len(self.vectors))]).size:
             raise ValueError(
                 f"vectors has {len(self.vectors)} rows, but id {missing[0]} was found: pass one row per id, or a "
                 "callable that maps ids to rows."
             )
-        return np.asarray(self.vectors[ids])
+        else:
+            found = np.asarray(self.vectors[ids])
+        return cdist(self.queries[query : query + 1], found, self.metric)[0]

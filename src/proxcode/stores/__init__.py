@@ -1,7 +1,6 @@
 """Stores of codes outside this library, with the methods of `HammingIndex`."""
 
-from proxcode.stores.base import CodeStore
+from proxcode.stores.base import CodeStore, Neighborhoods, Neighbors
 from proxcode.stores.faiss import HNSW, IVF, FaissIndex, Flat, MultiHash
-from proxcode.stores.results import Neighborhoods, Neighbors
 
 __all__ = ["HNSW", "IVF", "CodeStore", "FaissIndex", "Flat", "MultiHash", "Neighborhoods", "Neighbors"]

@@ -8,48 +8,35 @@ from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from proxcode.hamming import Codes, check_codes
-from proxcode.stores.base import CodeStore
-from proxcode.stores.ids import Ids
-from proxcode.stores.results import Neighborhoods, Neighbors
-from proxcode.utils.validation import check_whole
+from proxcode.stores.base import CodeStore, Ids, Neighborhoods, Neighbors
+from proxcode.utils.validation import check_integer
 
 # Training samples per cluster below which FAISS warns: upper limit of the default number of lists.
 MIN_CODES_PER_LIST = 39
 
-# Offsets of each query, distances and positions.
-RangeResult = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
-
 
 class Engine(ABC):
-    """A binary index type of FAISS with its parameters."""
+    """A binary index type of FAISS with its parameters, and the operations that FAISS implements for it."""
+
+    supports_removal = False
+    supports_radius = True
 
     @abstractmethod
     def create(self, faiss: Any, codes: Codes) -> Any:
         """Return an empty FAISS index, trained on `codes` if the index type needs training."""
 
-    def range_search(self, index: Any, queries: Codes, radius: int) -> RangeResult:
-        """Return offsets, distances and positions of the codes at distance at most `radius`."""
-        # The radius of FAISS is exclusive.
-        return index.range_search(queries, radius + 1)
-
-    def remove(self, index: Any, positions: NDArray[np.int64]) -> None:
-        """Remove codes; the codes after them move up."""
-        raise ValueError(f"{type(self).__name__} does not support removal: use Flat() or HammingIndex.")
-
 
 class Flat(Engine):
     """`IndexBinaryFlat`: exhaustive search, exact."""
 
+    supports_removal = True
+
     def create(self, faiss: Any, codes: Codes) -> Any:
         """Return an empty index."""
         return faiss.IndexBinaryFlat(8 * codes.shape[1])
-
-    def remove(self, index: Any, positions: NDArray[np.int64]) -> None:
-        """Remove codes; the codes after them move up."""
-        index.remove_ids(positions)
 
 
 class IVF(Engine):
@@ -66,8 +53,8 @@ class IVF(Engine):
     """
 
     def __init__(self, n_lists: int | None = None, n_probe: int = 16) -> None:
-        self.n_lists = None if n_lists is None else check_whole("n_lists", n_lists, 1)
-        self.n_probe = check_whole("n_probe", n_probe, 1)
+        self.n_lists = None if n_lists is None else check_integer("n_lists", n_lists, 1)
+        self.n_probe = check_integer("n_probe", n_probe, 1)
 
     def create(self, faiss: Any, codes: Codes) -> Any:
         """Return an empty index, trained on `codes`."""
@@ -92,20 +79,18 @@ class HNSW(Engine):
         Number of candidates kept during construction and during search.
     """
 
+    supports_radius = False
+
     def __init__(self, n_links: int = 32, ef_construction: int = 40, ef_search: int = 64) -> None:
-        self.n_links = check_whole("n_links", n_links, 1)
-        self.ef_construction = check_whole("ef_construction", ef_construction, 1)
-        self.ef_search = check_whole("ef_search", ef_search, 1)
+        self.n_links = check_integer("n_links", n_links, 1)
+        self.ef_construction = check_integer("ef_construction", ef_construction, 1)
+        self.ef_search = check_integer("ef_search", ef_search, 1)
 
     def create(self, faiss: Any, codes: Codes) -> Any:
         """Return an empty index."""
         index = faiss.IndexBinaryHNSW(8 * codes.shape[1], self.n_links)
         index.hnsw.efConstruction, index.hnsw.efSearch = self.ef_construction, self.ef_search
         return index
-
-    def range_search(self, index: Any, queries: Codes, radius: int) -> RangeResult:
-        """Raise ValueError: FAISS does not implement it."""
-        raise ValueError("HNSW does not support search within a radius: use Flat(), IVF() or HammingIndex.")
 
 
 class MultiHash(Engine):
@@ -122,9 +107,9 @@ class MultiHash(Engine):
     """
 
     def __init__(self, n_tables: int | None = None, key_bits: int = 16, n_flips: int = 1) -> None:
-        self.n_tables = None if n_tables is None else check_whole("n_tables", n_tables, 1)
-        self.key_bits = check_whole("key_bits", key_bits, 1, 32)
-        self.n_flips = check_whole("n_flips", n_flips, 0)
+        self.n_tables = None if n_tables is None else check_integer("n_tables", n_tables, 1)
+        self.key_bits = check_integer("key_bits", key_bits, 1, 32)
+        self.n_flips = check_integer("n_flips", n_flips, 0)
 
     def create(self, faiss: Any, codes: Codes) -> Any:
         """Return an empty index."""
@@ -192,8 +177,11 @@ class FaissIndex(CodeStore):
         removed = self._ids.find(ids)
         if len(removed) == 0:
             return self
-        self._engine.remove(self.faiss_index, removed)
-        self._ids = self._ids.keep(np.delete(np.arange(self._ids.n), removed))
+        if not self._engine.supports_removal:
+            name = type(self._engine).__name__
+            raise ValueError(f"{name} does not support removal: use Flat() or HammingIndex.")
+        self.faiss_index.remove_ids(removed)
+        self._ids = Ids(len(self), np.delete(self._ids.as_array(), removed))
         return self
 
     def search(self, codes: ArrayLike, k: int = 10) -> Neighbors:
@@ -201,12 +189,10 @@ class FaissIndex(CodeStore):
 
         Where the engine found fewer than k codes, the remaining distances and neighbours are -1.
         """
-        queries, k = check_codes(codes, self.n_bits), min(check_whole("k", k, 1), len(self))
+        queries, k = check_codes(codes, self.n_bits), min(check_integer("k", k, 1), len(self))
         if k == 0:
-            position = np.empty((len(queries), 0), np.int64)
-            distance = position
-        else:
-            distance, position = self.faiss_index.search(queries, k)
+            return Neighbors(np.empty((len(queries), 0), np.int32), np.empty((len(queries), 0), np.int64))
+        distance, position = self.faiss_index.search(queries, k)
         is_missing = position < 0
         return Neighbors(
             distance=np.where(is_missing, -1, distance).astype(np.int32),
@@ -215,9 +201,12 @@ class FaissIndex(CodeStore):
 
     def within(self, codes: ArrayLike, radius: int) -> Neighborhoods:
         """Find codes at Hamming distance at most `radius`; parameters as in `CodeStore.within`."""
-        queries, radius = check_codes(codes, self.n_bits), check_whole("radius", radius, 0)
-        radius = min(radius, 8 * queries.shape[1])
-        offsets, distance, position = self._engine.range_search(self.faiss_index, queries, radius)
+        queries, radius = check_codes(codes, self.n_bits), check_integer("radius", radius, 0)
+        if not self._engine.supports_radius:
+            name = type(self._engine).__name__
+            raise ValueError(f"{name} does not support search within a radius: use Flat(), IVF() or HammingIndex.")
+        # The radius of FAISS is exclusive.
+        offsets, distance, position = self.faiss_index.range_search(queries, min(radius, 8 * queries.shape[1]) + 1)
         offsets = offsets.astype(np.int64)
         query = np.repeat(np.arange(len(queries)), np.diff(offsets))
         order = np.lexsort((position, distance, query))

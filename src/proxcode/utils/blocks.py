@@ -61,15 +61,6 @@ def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> It
 
     The blocks are computed in parallel, at most one more than there are workers at a time, so that memory holds the
     results of only a few blocks.
-
-    Parameters
-    ----------
-    function : callable
-        Maps a slice of rows to a result.
-    n : int
-        Number of rows.
-    block : int, default=BLOCK
-        Number of rows per block.
     """
     slices = [slice(start, min(start + block, n)) for start in range(0, n, block)]
     workers = min(joblib.cpu_count(), len(slices))

@@ -35,13 +35,7 @@ class HTMLSummaryMixin:
 
 
 def summary_html(model: Any) -> str:
-    """Return an HTML summary of a fitted model: learned quantities, loss per bit and the diagram of its parameters.
-
-    Parameters
-    ----------
-    model : ProximityPreservingCode
-        A fitted model.
-    """
+    """Return an HTML summary of a fitted model: learned quantities, loss per bit and the diagram of its parameters."""
     losses = [record.loss for record in model.history_]
     terms = {
         "code": f"{model.n_bits_:,} bits, near up to Hamming distance {model.radius_:,}",
