@@ -12,7 +12,7 @@ from proxcode.cut.graph import ExplicitGraph, SignedGraph
 from proxcode.cut.relaxation import mix, scaled, shifted_vectors, smallest_eigenpairs, smallest_laplacian_eigenvectors
 from proxcode.cut.result import Partition
 from proxcode.cut.validation import check_partition
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 
 class InitialGuess(ABC, BaseEstimator):
@@ -87,7 +87,7 @@ class ProjectionGuess(InitialGuess):
         self.n_vectors = n_vectors
 
     def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
-        check_whole("n_vectors", self.n_vectors, 1)
+        check_integer("n_vectors", self.n_vectors, 1)
         vectors = smallest_laplacian_eigenvectors(graph, self.n_vectors, rng)
         return signs_of(vectors @ rng.standard_normal(vectors.shape[1]))
 
@@ -123,7 +123,7 @@ class AlonNaorGuess(InitialGuess):
         self.tolerance = tolerance
 
     def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
-        check_whole("n_roundings", self.n_roundings, 1)
+        check_integer("n_roundings", self.n_roundings, 1)
         effort = self.rank, self.max_iter, self.tolerance, rng
         if isinstance(graph, ExplicitGraph):
             vectors = mix(scaled(graph)[0], *effort)[0]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from proxcode.cut._kernels import mix_sparse
 from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 Vectors = NDArray[np.float64]
 # Largest number of rows for which all eigenvectors are computed: cheaper than Lanczos' method, and always converges.
@@ -100,7 +100,7 @@ def mix(
 
     Stops when a sweep gains less than `tolerance` of the sum, or after the first sweep beyond `time_limit` seconds.
     """
-    check_whole("max_iter", max_iter, 1)
+    check_integer("max_iter", max_iter, 1)
     deadline = float("inf") if time_limit is None else time.perf_counter() + time_limit
     n = graph.n_nodes
     rows = sp.csr_array(graph.weights) if isinstance(graph.weights, np.ndarray) else graph.weights
@@ -125,7 +125,7 @@ def scaled(graph: ExplicitGraph) -> tuple[ExplicitGraph, float]:
 
 def shifted_vectors(graph: SignedGraph, rank: int | None, max_iter: int, tolerance: float, rng: Generator) -> Vectors:
     """Return unit vectors by products with W alone: all nodes at once, the normalised rows of (W + shift I) V."""
-    check_whole("max_iter", max_iter, 1)
+    check_integer("max_iter", max_iter, 1)
     vectors = unit_rows(rng.standard_normal((graph.n_nodes, _rank(rank, graph.n_nodes))))
     shift = diagonal_shift(graph)
     value = -np.inf
@@ -142,7 +142,7 @@ def _rank(rank: int | None, n: int) -> int:
     """Return the given rank; for None the one from which on almost all W have no spurious local maxima."""
     if rank is None:
         return int(np.ceil(np.sqrt(2 * n))) + 1
-    return check_whole("rank", rank, 1)
+    return check_integer("rank", rank, 1)
 
 
 def unit_rows(vectors: Vectors) -> Vectors:

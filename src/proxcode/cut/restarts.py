@@ -19,7 +19,7 @@ from proxcode.cut.graph import SignedGraph
 from proxcode.cut.initial import GivenGuess, InitialGuess, RandomGuess
 from proxcode.cut.relaxation import diagonal_shift
 from proxcode.cut.result import Clock, Cut, Partition, Progress, Report
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 # A node is flipped if its field exceeds this part of its absolute weights: far above rounding errors and far below
 # any gain of interest.
@@ -118,7 +118,7 @@ class Restarts(BaseEstimator):
 
     def solve(self, graph: SignedGraph, rng: Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found."""
-        check_whole("n_starts", self.n_starts, 1)
+        check_integer("n_starts", self.n_starts, 1)
         initial, update = self.initial or RandomGuess(), self.update or BitUpdate()
         clock, status = self.clock or time.perf_counter, "finished"
         start = clock()

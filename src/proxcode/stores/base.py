@@ -160,7 +160,7 @@ class Ids:
         """Return the ids at these positions."""
         return positions if self.values is None else self.values[positions]
 
-    def extended(self, n_new: int, ids: ArrayLike | None) -> "Ids":
+    def extended(self, n_new: int, ids: ArrayLike | None) -> Ids:
         """Append the ids of `n_new` codes. Raises ValueError unless they are one per code, distinct and not stored."""
         if ids is None:
             if self.values is None:

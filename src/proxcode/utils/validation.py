@@ -92,6 +92,3 @@ def check_component(name: str, component: Any, kind: type, example: str) -> None
     # A class has the methods of a protocol too.
     if isinstance(component, type) or not isinstance(component, kind):
         raise TypeError(f"{name}={component!r}: expected an object such as {example}.")
-
-
-check_points, check_whole = check_samples, check_integer

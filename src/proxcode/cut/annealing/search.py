@@ -41,7 +41,7 @@ from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph
 from proxcode.cut.initial import InitialGuess
 from proxcode.cut.restarts import BitUpdate
 from proxcode.cut.result import Clock, Cut, Partition, Progress, Report
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 
 class Annealing(BaseEstimator):
@@ -120,10 +120,10 @@ class Annealing(BaseEstimator):
 
     def _check_parameters(self) -> None:
         if self.n_sweeps is not None:
-            check_whole("n_sweeps", self.n_sweeps, 1)
+            check_integer("n_sweeps", self.n_sweeps, 1)
         for name in ("run_sweeps", "reheat_sweeps", "patience"):
-            check_whole(name, getattr(self, name), 1)
-        check_whole("enumerate_up_to", self.enumerate_up_to, 0, TUNING.most_enumerated)
+            check_integer(name, getattr(self, name), 1)
+        check_integer("enumerate_up_to", self.enumerate_up_to, 0, TUNING.most_enumerated)
 
     def _search(
         self, graph: SignedGraph, initial: InitialGuess | None, budget: Budget, rng: Generator, constant: float = 0.0

@@ -30,7 +30,7 @@ from proxcode.cut.annealing.reduction import Reduction
 from proxcode.cut.bounds.base import UpperBound, attainable
 from proxcode.cut.graph import SUM_ROUNDING, ExplicitGraph, SparseGraph, Vector
 from proxcode.cut.result import Partition
-from proxcode.utils.validation import check_whole
+from proxcode.utils.validation import check_integer
 
 # Added to every length, so that of equally long cycles the one with fewer edges is found.
 SHORTEST = 1e-7
@@ -63,7 +63,7 @@ class CycleBound(UpperBound):
         self, graph: ExplicitGraph, partition: Partition, rng: Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound; the clock is checked between shortest paths from some dozens of nodes."""
-        check_whole("max_rounds", self.max_rounds, 1)
+        check_integer("max_rounds", self.max_rounds, 1)
         seconds = self.time_limit if time_limit is None else min(time_limit, self.time_limit)
         deadline = time.perf_counter() + seconds
         reduction = Reduction.of(graph)
