@@ -12,7 +12,7 @@ from proxcode.cut.initial import signs_of
 from proxcode.hamming import GrowingCode, unpack
 from proxcode.hashing import NoHash
 from proxcode.pairs import SameClassPairs
-from proxcode.proximity import FoundPairs, SameLabel
+from proxcode.proximity import SameLabel
 from proxcode.threshold import CalibratedThreshold
 from proxcode.utils.rows import ALL
 from proxcode.weights import DifferenceWeights
@@ -238,7 +238,7 @@ def test_codes_of_labels_learned_from_subsets_keep_prefixes_and_extend(train, ne
 
 
 def test_a_pool_of_the_samples_is_enough_with_labels(train, new, monkeypatch):
-    monkeypatch.setattr("proxcode.pairs.labels.POOL_SAMPLES", 250)
+    monkeypatch.setattr("proxcode.pairs.labels.MAX_CANDIDATES", 250)
     loop = begin(train, max_samples=150)
     assert len(loop.samples) == loop.pairs.n_samples == 250
     np.testing.assert_array_equal(loop.pairs.classes, train[1][loop.samples])

@@ -331,3 +331,40 @@ def test_concurrent_fits_leave_blas_as_it_was(train):
 def test_radius_learns_neighbours(train, new):
     model = fit((train[0], None), n_bits=48, proximity=WithinRadius(mean_neighbors=20))
     assert model.score(new[0]) > 0.3
+
+
+def test_a_second_interrupt_while_bits_are_kept_does_not_spoil_later_bits(train, monkeypatch):
+    X, y = train
+    expected = ProximityPreservingCode(n_bits=8, random_state=0).fit(X, y)
+    model = ProximityPreservingCode(n_bits=4, random_state=0).fit(X, y)
+
+    def interrupt(self, *arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("proxcode.hashing.KernelHash.scores", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            model.extend(6, X, y)
+    assert model.n_bits_ == len(model.history_) == 4
+    model.extend(8, X, y)
+    np.testing.assert_array_equal(model.codes_, expected.codes_)
+    assert (model.alpha_, model.radius_) == (expected.alpha_, expected.radius_)
+
+
+def test_an_error_at_a_bit_leaves_the_model_as_it_was(train, monkeypatch):
+    X, y = train
+    model = ProximityPreservingCode(n_bits=2, random_state=0).fit(X, y)
+    codes, steps = model.codes_, []
+
+    def fail(self, *arguments):
+        steps.append(1)
+        if len(steps) == 3:
+            raise MemoryError("no room")
+        return step(self, *arguments)
+
+    step = BitLoop.step
+    monkeypatch.setattr(BitLoop, "step", fail)
+    with pytest.raises(MemoryError):
+        model.extend(6, X, y)
+    assert model.n_bits_ == len(model.history_) == 2
+    np.testing.assert_array_equal(model.encode(X), codes)

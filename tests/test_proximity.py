@@ -478,3 +478,22 @@ def test_more_neighbors_than_other_samples_are_refused(mean_neighbors):
 def test_an_infinite_radius_is_refused():
     with pytest.raises(ValueError, match="radius=inf: expected a number of at least 0"):
         WithinRadius(radius=np.inf).fit(np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize("y", [np.empty((4, 0)), [[1, 0], [1], [0, 1], [1, 1]]], ids=["no labels", "ragged"])
+def test_indicators_without_columns_or_with_ragged_rows_are_refused(y):
+    with pytest.raises(ValueError, match="indicator matrix"):
+        SharedLabel().find_pairs(np.zeros((4, 2)), y)
+
+
+def test_nat_is_a_missing_label():
+    assert class_numbers([pd.NaT, 1, pd.NaT]).tolist() == [-1, 0, -1]
+
+
+def test_parameters_of_the_euclidean_metric_count(rng):
+    X = rng.normal(size=(60, 3))
+    squared = WithinRadius(radius=2.0, metric_params={"squared": True}).fit(X).find_pairs(X).pairs
+    plain = WithinRadius(radius=2.0**0.5).fit(X).find_pairs(X).pairs
+    assert sorted(zip(squared.first, squared.second, strict=True)) == sorted(
+        zip(plain.first, plain.second, strict=True)
+    )

@@ -11,7 +11,6 @@ Given the code so far,
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -21,18 +20,17 @@ from numpy.typing import NDArray
 
 from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.initial import signs_of
-from proxcode.hamming import Codes, GrowingCode
+from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashedBit, HashFunction, HashTraining
-from proxcode.pairs import CodedPairs, Pairs
-from proxcode.proximity import FoundPairs
+from proxcode.pairs import CodedPairs, FoundPairs, Pairs
 from proxcode.threshold import Line, Threshold, logistic_loss, loss
 from proxcode.utils.rows import ALL, Index, Rows
 from proxcode.utils.validation import check_integer
 from proxcode.weights import Weights
 
 MAX_BITS = 1024
-# Streams of random numbers beside those of bits k = 0..MAX_BITS - 1: the hash function's, and the pool's.
-HASH_STREAM, POOL_STREAM = MAX_BITS, MAX_BITS + 1
+# Streams of random numbers beside those of bits k = 0..MAX_BITS - 1: the hash function's, and that of `candidates`.
+HASH_STREAM, CANDIDATES_STREAM = MAX_BITS, MAX_BITS + 1
 # Default of `max_samples` where bits are refined; more samples improve nothing on new ones.
 DEFAULT_MAX_SAMPLES = 10_000
 
@@ -161,6 +159,7 @@ class BitLoop:
         max_samples: int | None,
         seed: int,
         codes: Codes,
+        n_bits: int,
     ) -> "BitLoop":
         """Begin the training of a hash function, and return the loop that follows the bits already learned.
 
@@ -177,6 +176,8 @@ class BitLoop:
         seed : int
         codes : ndarray of uint8
             Packed codes of the samples of X so far.
+        n_bits : int
+            Number of bits learned so far.
         """
         samples, pairs = found
         labels = pairs.labels() if rules.error_correction else None
@@ -186,8 +187,10 @@ class BitLoop:
             max_samples = DEFAULT_MAX_SAMPLES
         else:
             max_samples = pairs.n_samples
-        rows = pairs.pool(max_samples, np.random.default_rng([seed, POOL_STREAM]))
+        rows = pairs.candidates(max_samples, np.random.default_rng([seed, CANDIDATES_STREAM]))
         training = hash_function.begin(X[samples], np.random.default_rng([seed, HASH_STREAM]), labels=labels, rows=rows)
+        # A second interrupt may have left the hash function with more bits than the model.
+        del training.bits[n_bits:]
         samples = samples[rows]
         code = GrowingCode(len(samples))
         if rules.error_correction:
@@ -200,19 +203,13 @@ class BitLoop:
         loop.samples = samples
         return loop
 
-    def learn(self, n_bits: int, loss_target: float, history: list[BitRecord]) -> Iterator[BitRecord]:
-        """Append bits until there are `n_bits` or the loss is at most `loss_target`; yield after each bit.
-
-        Parameters
-        ----------
-        n_bits : int
-        loss_target : float
-        history : list of BitRecord
-            The record of each bit of the code so far, to which those of new bits are appended.
-        """
-        while not is_done(history, n_bits, loss_target):
-            history.append(self.step())
-            yield history[-1]
+    def finish(self, X: NDArray[Any], hash_function: HashFunction, n_bits: int) -> Codes:
+        """Let the hash function take over the first `n_bits` bits; return the packed codes of all samples X."""
+        hash_function.finish(self.training, n_bits)
+        codes = pack(hash_function.scores(X, n_bits) >= 0)
+        if not self.rules.error_correction:
+            codes[self.samples] = pack(unpack(self.code.packed(), n_bits))
+        return codes
 
     def step(self) -> BitRecord:
         """Learn the next bit."""

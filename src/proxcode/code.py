@@ -8,7 +8,7 @@ One call of `fit`
 4. learns bit after bit (`bits.py`), saving the model from time to time if there is a checkpoint (`saving.py`),
 5. sets the fitted attributes.
 
-`extend` does the same from step 2 on, with the components already fitted.
+`extend` does steps 2 to 5 with the proximity and the hash function already fitted.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tqdm import tqdm
 
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
 from proxcode.cut import Restarts
-from proxcode.hamming import GrowingCode, pack, unpack
+from proxcode.hamming import GrowingCode, pack
 from proxcode.hashing import HashFunction, as_hash_function
+from proxcode.hashing.encoder import BinaryEncoderMixin
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
 from proxcode.saving import CheckpointTimer, FilePath, Learned, SavingMixin, open_checkpoint
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.utils.blocks import one_blas_thread
-from proxcode.utils.encoder import BinaryEncoderMixin
 from proxcode.utils.html import HTMLSummaryMixin
 from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
 from proxcode.weights import DifferenceWeights, Weights
@@ -92,7 +92,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
     Attributes
     ----------
     codes_ : ndarray of uint8, shape (n_samples, ceil(n_bits_ / 8))
-        Packed codes of the training samples: those of `encode`, or the cuts where `error_correction` is off.
+        Packed codes of the training samples: those of `encode`. Where `error_correction` is off, the cuts of the
+        samples that took part in them.
     radius_ : int
         Hamming distance up to which two codes count as near: floor(alpha / 2), at least 0.
     alpha_ : float
@@ -154,8 +155,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         y : labels (n_samples,), indicator matrix (n_samples, n_labels) or None
             See `proximity`.
         checkpoint : path, default=None
-            Model file in which the bits learned so far are saved, at most every 30 seconds and at the end. A fit that
-            finds the file resumes from it and ends with the same model as an uninterrupted one. The file of a fit to
+            Model file in which the bits learned so far are saved, at most every 30 seconds (less often where writing
+            takes long), at the end and on Ctrl-C. A fit that finds the file resumes from it and ends with the same model as an uninterrupted one. The file of a fit to
             other data or with other parameters is refused; `n_bits` may be larger, and `random_state=None` takes the
             seed of the file. The file is not removed. Not available for classifiers of other libraries.
 
@@ -231,7 +232,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         """Learn bits and keep them, finished or interrupted."""
         history, hash_function = learned.history, learned.hash_function
         if is_done(history, n_bits, loss_target):
-            self._keep(learned)
+            self._set_fitted(learned)
             return
         loop = BitLoop.begin(
             X,
@@ -241,14 +242,12 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
             max_samples=self.max_samples,
             seed=learned.seed,
             codes=learned.codes,
+            n_bits=len(history),
         )
 
-        def keep() -> None:
-            hash_function.finish(loop.training, len(history))
-            learned.codes = pack(hash_function.scores(X, len(history)) >= 0)
-            if not self.error_correction:
-                learned.codes[loop.samples] = pack(unpack(loop.code.packed(), len(history)))
-            self._keep(learned)
+        def commit() -> None:
+            learned.codes = loop.finish(X, hash_function, len(history))
+            self._set_fitted(learned)
             if checkpoint is not None:
                 self.save(checkpoint)
 
@@ -257,15 +256,18 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         try:
             # BLAS is restricted to one thread once: each restriction costs more than a small product.
             with bar, one_blas_thread:
-                for record in loop.learn(n_bits, loss_target, history):
+                while not is_done(history, n_bits, loss_target):
+                    history.append(loop.step())
                     bar.update()
-                    bar.set_postfix(loss=f"{record.loss:.4f}")
-                    if checkpoint is not None and timer.is_due():
-                        with timer:
-                            keep()
-        finally:
+                    bar.set_postfix(loss=f"{history[-1].loss:.4f}")
+                    is_last = is_done(history, n_bits, loss_target)
+                    if checkpoint is not None and timer.is_due() and not is_last:
+                        timer.run(commit)
+        except KeyboardInterrupt:
             if history:
-                keep()
+                commit()
+            raise
+        commit()
 
     def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
         """Validate the training data of `extend`: the same as those of `fit`, up to rounding of X."""

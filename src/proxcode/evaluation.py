@@ -25,9 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from proxcode.code import ProximityPreservingCode
 from proxcode.hamming import Codes, GrowingCode, distances, pack, unpack
 from proxcode.metrics import Counts, area_under_curve, count_pairs, mean_average_precision, precision_recall
-from proxcode.pairs import Pairs
+from proxcode.pairs import FoundPairs, Pairs
 from proxcode.peers import PEERS
-from proxcode.proximity import FoundPairs, GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
+from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
 from proxcode.utils.validation import check_component, check_integer, check_samples
 

@@ -8,33 +8,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode.pairs import ListedPairs, NearLists, Pairs, SameClassPairs, SharedLabelPairs
+from proxcode.pairs import FoundPairs, ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.storage.state import State
 from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks
 from proxcode.utils.validation import check_number
-
-
-class FoundPairs(NamedTuple):
-    """Near and far pairs of the samples X[samples].
-
-    Attributes
-    ----------
-    samples : ndarray of int
-        Row numbers in X, ascending, of the samples that take part in pairs.
-    pairs : Pairs
-        Pairs of these samples, numbered by their places in `samples`, from 0.
-    """
-
-    samples: NDArray[np.int64]
-    pairs: Pairs
 
 
 class Proximity(ABC, BaseEstimator):
@@ -129,11 +114,16 @@ class SharedLabel(Proximity):
         """Return the labels of each sample as bits of 64-bit words, shape (n_words, n_samples)."""
         if y is None:
             raise ValueError("y=None: SharedLabel needs a 0/1 indicator matrix of shape (n_samples, n_labels).")
-        indicator = sp.csc_array(y) if sp.issparse(y) else np.asarray(y)
-        # A data frame of bool and int columns.
-        if indicator.dtype == object:
-            indicator = np.array(indicator.tolist())
-        if indicator.ndim != 2:
+        try:
+            indicator = sp.csc_array(y) if sp.issparse(y) else np.asarray(y)
+            # A data frame of bool and int columns.
+            if indicator.dtype == object:
+                indicator = np.array(indicator.tolist())
+        except ValueError:
+            raise ValueError(
+                "y has rows of different lengths: MultiLabelBinarizer makes an indicator matrix."
+            ) from None
+        if indicator.ndim != 2 or indicator.shape[1] == 0:
             n = indicator.shape[0] if indicator.ndim else "n_samples"
             raise ValueError(f"y has shape {indicator.shape}: expected an indicator matrix of shape ({n}, n_labels).")
         values = np.asarray(indicator.data if sp.issparse(indicator) else indicator)

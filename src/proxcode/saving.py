@@ -9,7 +9,7 @@ import json
 import math
 import numbers
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -105,11 +105,11 @@ class SavingMixin(BaseEstimator):
 
     n_features_in_: int
 
-    def _keep(self, learned: Learned) -> None:
+    def _set_fitted(self, learned: Learned) -> None:
         """Set the fitted attributes."""
         self._seed, self._data = learned.seed, learned.data
         self.proximity_, self.hash_function_ = learned.proximity, learned.hash_function
-        self.history_, self.codes_ = learned.history, learned.codes
+        self.history_, self.codes_ = list(learned.history), learned.codes
         self.n_bits_ = len(self.history_)
         self.alpha_, self.radius_ = self.history_[-1].alpha, self.history_[-1].radius
 
@@ -175,7 +175,7 @@ class SavingMixin(BaseEstimator):
         model.n_features_in_ = saved.n_features
         if saved.feature_names is not None:
             model.feature_names_in_ = np.array(saved.feature_names, dtype=object)
-        model._keep(saved.learned)
+        model._set_fitted(saved.learned)
         return model
 
 
@@ -282,7 +282,7 @@ def _fingerprints(parameters: Parameters) -> dict[str, Any]:
 
 
 class CheckpointTimer:
-    """Tells when the next checkpoint is due; used as a context while one is written."""
+    """Tells when the next checkpoint is due, and measures what writing one takes."""
 
     def __init__(self) -> None:
         self._last, self._cost = monotonic(), 0.0
@@ -291,9 +291,9 @@ class CheckpointTimer:
         """Return whether enough time has passed since the last write."""
         return monotonic() - self._last >= max(CHECKPOINT_SECONDS, CHECKPOINT_MULTIPLE * self._cost)
 
-    def __enter__(self) -> None:
-        self._started = monotonic()
-
-    def __exit__(self, *error: object) -> None:
+    def run(self, write: Callable[[], None]) -> None:
+        """Write a checkpoint."""
+        start = monotonic()
+        write()
         self._last = monotonic()
-        self._cost = self._last - self._started
+        self._cost = self._last - start

@@ -6,7 +6,7 @@ import pytest
 from proxcode import ProximityPreservingCode, WithinRadius
 from proxcode.hamming import GrowingCode, pack, to_words, unpack
 from proxcode.pairs import ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
-from proxcode.pairs.labels import FULL_BITS, MIN_SUBSET, POOL_SAMPLES
+from proxcode.pairs.labels import FULL_BITS, MAX_CANDIDATES, MIN_SUBSET
 from proxcode.pairs.lists import EXACT_SHARE, SubsetForm
 from proxcode.utils.rows import ALL
 
@@ -247,12 +247,12 @@ def test_shared_classes_are_counted_between_the_drawn_samples(rng):
     "pairs", [SameClassPairs(np.arange(50_000) % 7), SharedLabelPairs(np.ones((1, 50_000), np.uint64))]
 )
 def test_with_labels_subsets_are_drawn_from_a_pool_and_shrink(pairs):
-    pool = pairs.pool(10_000, np.random.default_rng(0))
-    assert len(np.unique(pool)) == len(pool) == POOL_SAMPLES
+    pool = pairs.candidates(10_000, np.random.default_rng(0))
+    assert len(np.unique(pool)) == len(pool) == MAX_CANDIDATES
     assert (np.diff(pool) > 0).all()
-    assert len(pairs.pool(30_000, np.random.default_rng(0))) == 30_000
-    assert pairs.pool(50_000, np.random.default_rng(0)) == ALL
-    assert pairs.take(np.arange(POOL_SAMPLES)).pool(10_000, np.random.default_rng(0)) == ALL
+    assert len(pairs.candidates(30_000, np.random.default_rng(0))) == 30_000
+    assert pairs.candidates(50_000, np.random.default_rng(0)) == ALL
+    assert pairs.take(np.arange(MAX_CANDIDATES)).candidates(10_000, np.random.default_rng(0)) == ALL
     sizes = [pairs.subset_size(10_000, n_bits) for n_bits in range(200)]
     assert sizes[:FULL_BITS] == [10_000] * FULL_BITS
     assert sizes[FULL_BITS] == 10_000 * FULL_BITS // (FULL_BITS + 1)
@@ -263,5 +263,5 @@ def test_with_labels_subsets_are_drawn_from_a_pool_and_shrink(pairs):
 
 def test_the_subsets_of_listed_pairs_are_drawn_from_all_samples_and_do_not_shrink(rng):
     for pairs in (random_near(rng, 90), ListedPairs(np.array([0]), np.array([1]), np.array([True]), 90)):
-        assert pairs.pool(10, rng) == ALL
+        assert pairs.candidates(10, rng) == ALL
         assert [pairs.subset_size(10, n_bits) for n_bits in (0, 20, 900)] == [10, 10, 10]

@@ -124,7 +124,7 @@ def test_subsets_and_samples_that_take_no_part_are_resumed_alike(parameters, sam
 @pytest.mark.parametrize("error_correction", [True, False])
 @pytest.mark.parametrize("hash_function", [KernelHash(n_landmarks=40), SVMHash()], ids=repr)
 def test_a_pool_of_samples_is_resumed_alike(hash_function, error_correction, samples, checkpoint, monkeypatch):
-    monkeypatch.setattr("proxcode.pairs.labels.POOL_SAMPLES", 120)
+    monkeypatch.setattr("proxcode.pairs.labels.MAX_CANDIDATES", 120)
     parameters = {"max_samples": 100, "hash_function": hash_function, "error_correction": error_correction}
     uninterrupted = file_of(new_model(**parameters).fit(*samples), checkpoint.parent)
     interrupted(monkeypatch, new_model(**parameters), *samples, checkpoint, 4)

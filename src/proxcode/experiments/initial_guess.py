@@ -132,7 +132,9 @@ def curves(pairs: Pairs, components: str, seed: int, n_bits: int) -> list[tuple[
     for guess, update in product(GUESSES, UPDATES):
         rules = Rules(threshold=threshold, weights=weights, cut=cut.Restarts(GUESSES[guess], UPDATES[update]))
         loop = BitLoop(pairs, NoHash(), rules, max_samples=n_samples, seed=seed, code=GrowingCode(n_samples))
-        losses = [float(record.loss) for record in loop.learn(n_bits, loss_target=0, history=[])]
+        losses: list[float] = []
+        while len(losses) < n_bits and 0.0 not in losses[-1:]:
+            losses.append(float(loop.step().loss))
         found.append((guess, update, losses + [0.0] * (n_bits - len(losses))))
     return found
 

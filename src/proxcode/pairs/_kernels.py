@@ -4,7 +4,7 @@ Everywhere `words` is a tuple of uint64 arrays of shape (n,), one array per 64 b
 type, so that the loop over the words of a pair is unrolled and the loop over samples is vectorised for every code
 length. `near[h]`, `far[h]` and `table[h]` are weights of pairs at Hamming distance h.
 
-Loops run over unsigned indices: numba lets signed ones count from the end, and the check would keep the loop scalar.
+Ranges run over unsigned indices: numba lets signed ones count from the end, and the check would keep the loop scalar.
 Each output element is summed by one thread in a fixed order: results do not depend on the number of threads.
 """
 

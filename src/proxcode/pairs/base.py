@@ -83,7 +83,7 @@ class Pairs(ABC):
         """Return the labels as a sparse 0/1 matrix of shape (n_samples, n_labels), None where there are no labels."""
         return None
 
-    def pool(self, max_samples: int, rng: np.random.Generator) -> Rows:
+    def candidates(self, max_samples: int, rng: np.random.Generator) -> Rows:
         """Return the samples from which the subsets of all bits are drawn."""
         return ALL
 
@@ -94,3 +94,18 @@ class Pairs(ABC):
     def n_cuts(self, n_bits: int) -> int:
         """Return the number of cuts worth trying for the bit that follows a code of `n_bits` bits."""
         return max(1, min(MAX_CUTS, CUTS // (n_bits + 1)))
+
+
+class FoundPairs(NamedTuple):
+    """Near and far pairs of the samples X[samples].
+
+    Attributes
+    ----------
+    samples : ndarray of int
+        Row numbers in X, ascending, of the samples that take part in pairs.
+    pairs : Pairs
+        Pairs of these samples, numbered by their places in `samples`, from 0.
+    """
+
+    samples: Index
+    pairs: Pairs

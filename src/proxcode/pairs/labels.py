@@ -23,8 +23,8 @@ from proxcode.pairs.base import Pairs, Table
 from proxcode.pairs.groups import GroupGraph, Groups, Subset, group_samples
 from proxcode.utils.rows import ALL, Index, Rows
 
-# Samples from which the subsets of all bits are drawn; more do not improve the bits.
-POOL_SAMPLES = 20_000
+# Default number of samples from which the subsets of all bits are drawn; more do not improve the bits.
+MAX_CANDIDATES = 20_000
 # Number of bits learned from the full subset; later bits are learned from a share that falls as 1 / n_bits.
 FULL_BITS = 12
 # Smallest subset of these later bits, in samples.
@@ -36,9 +36,9 @@ ENOUGH_NEAR = 10
 class LabelPairs(Pairs):
     """Pairs by labels: bits are directions among few labels, which few samples determine."""
 
-    def pool(self, max_samples: int, rng: np.random.Generator) -> Rows:
-        n_pooled = max(POOL_SAMPLES, max_samples)
-        return ALL if n_pooled >= self.n_samples else self.draw(n_pooled, rng)
+    def candidates(self, max_samples: int, rng: np.random.Generator) -> Rows:
+        n_candidates = max(MAX_CANDIDATES, max_samples)
+        return ALL if n_candidates >= self.n_samples else self.draw(n_candidates, rng)
 
     def subset_size(self, max_samples: int, n_bits: int) -> int:
         share = min(1.0, FULL_BITS / (n_bits + 1))

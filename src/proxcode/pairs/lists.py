@@ -61,8 +61,8 @@ class NearLists(Pairs):
 
     def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> "NearListsOfSubset":
         samples = np.sort(rng.choice(self.n_samples, n_samples, replace=False))
-        part = self.take(samples).with_code(code.take(samples))
-        return NearListsOfSubset(samples=samples, part=part, pairs=self, code=code)
+        subset = self.take(samples).with_code(code.take(samples))
+        return NearListsOfSubset(samples=samples, subset=subset, pairs=self, code=code)
 
     def n_cuts(self, n_bits: int) -> int:
         """Return 1: cuts from different starts end close together, unlike those of classes."""
@@ -96,7 +96,7 @@ class NearListsOfSubset(CodedPairs):
     ----------
     samples : ndarray of int
         The subset, in ascending order.
-    part : ListGroups
+    subset : ListGroups
         Pairs among the subset.
     pairs : NearLists
         Pairs among all samples.
@@ -105,12 +105,12 @@ class NearListsOfSubset(CodedPairs):
     """
 
     samples: Index
-    part: ListGroups
+    subset: ListGroups
     pairs: NearLists
     code: GrowingCode
 
     def graph(self, near: Table, far: Table) -> GroupGraph:
-        return self.part.graph(near, far)
+        return self.subset.graph(near, far)
 
     def counts(self) -> tuple[Index, Index]:
         """Return the counts of all near pairs, and those of the sampled far pairs scaled up to all."""
@@ -120,8 +120,8 @@ class NearListsOfSubset(CodedPairs):
             near = self.pairs.with_code(self.code).near_counts()
         n = self.pairs.n_samples
         n_far = n * (n - 1) // 2 - len(self.pairs.first)
-        factor = n_far / max(1, int(self._part_far.sum()))
-        return near, np.rint(self._part_far * factor).astype(np.int64)
+        factor = n_far / max(1, int(self._subset_far.sum()))
+        return near, np.rint(self._subset_far * factor).astype(np.int64)
 
     def form(self, near: Table, far: Table) -> Form:
         """Return the form over all samples; it is exact where that costs no more than a subset."""
@@ -135,8 +135,8 @@ class NearListsOfSubset(CodedPairs):
         return self.pairs.n_samples <= EXACT_SHARE * len(self.samples)
 
     @cached_property
-    def _part_far(self) -> Index:
-        return self.part.counts()[1]
+    def _subset_far(self) -> Index:
+        return self.subset.counts()[1]
 
 
 class SubsetForm(QuadraticForm):

@@ -56,7 +56,7 @@ class PairDistances:
     def __init__(self, X: Matrix, metric: str, metric_params: dict[str, Any] | None) -> None:
         self.X, self.metric, self.metric_params = X, metric, metric_params or {}
         self.n = len(X)
-        self.is_euclidean = metric in ("euclidean", "l2")
+        self.is_euclidean = metric in ("euclidean", "l2") and not metric_params
         self.rounding = 0.0
         if self.is_euclidean:
             # Outliers are measured from differences: by inner products they would raise the rounding of all pairs.

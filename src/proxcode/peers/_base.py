@@ -15,9 +15,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
+from proxcode.hashing.encoder import BinaryEncoderMixin
 from proxcode.peers._arrays import Integers, Matrix, Rng, project
 from proxcode.utils.blocks import one_blas_thread
-from proxcode.utils.encoder import BinaryEncoderMixin
 from proxcode.utils.validation import check_integer, check_samples
 
 Seed = int | np.random.RandomState | None

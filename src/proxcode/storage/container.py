@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from proxcode.storage.atomic import atomic_write
 
 FORMAT = 2
+# Largest header of a safetensors file that its readers accept, in bytes, less what names and shapes of arrays take.
+MAX_HEADER = 90_000_000
 _META = "__metadata__"  # of safetensors: not an array
 Tensors = dict[str, NDArray[Any]]
 
@@ -32,8 +34,11 @@ def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, An
     """Write a file of ours; equal content gives equal bytes."""
     header: dict[str, Any] = {"kind": kind, "format": FORMAT, "content": dict(content)}
     header["digest"] = _digest(header, tensors)
+    text = _as_json(header)
+    if len(text) > MAX_HEADER:
+        raise ValueError(f"the content of {path} has {len(text):,} characters: pass long lists as NumPy arrays.")
     with atomic_write(path) as partial:
-        _write_tensors(partial, tensors, {"proxcode": _as_json(header)})
+        _write_tensors(partial, tensors, {"proxcode": text})
 
 
 def _write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> None:

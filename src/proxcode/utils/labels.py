@@ -56,7 +56,7 @@ def _is_missing(label: Any) -> bool:
     pandas = sys.modules.get("pandas")
     return (
         label is None
-        or (pandas is not None and label is pandas.NA)
+        or (pandas is not None and (label is pandas.NA or label is pandas.NaT))
         or (isinstance(label, float | np.floating) and bool(np.isnan(label)))
     )
 
