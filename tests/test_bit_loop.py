@@ -11,7 +11,7 @@ from proxcode.cut import Restarts
 from proxcode.cut.initial import signs_of
 from proxcode.hamming import GrowingCode, unpack
 from proxcode.hashing import NoHash
-from proxcode.pairs import SameClassPairs
+from proxcode.pairs import FoundPairs, SameClassPairs
 from proxcode.proximity import SameLabel
 from proxcode.threshold import CalibratedThreshold
 from proxcode.utils.rows import ALL
@@ -41,7 +41,7 @@ class RecordingCut:
 def begin(train, hash_function=KERNEL, proximity=None, **parameters):
     X, y = train
     found = (SameLabel() if proximity is None else proximity).fit(X, y).find_pairs(X, y)
-    settings = {"rules": rules(), "max_samples": None, "seed": 0, "codes": NO_CODES, **parameters}
+    settings = {"rules": rules(), "max_samples": None, "seed": 0, "codes": NO_CODES, "n_bits": 0, **parameters}
     return BitLoop.begin(
         X, found, hash_function.__class__(**hash_function.get_params()), settings.pop("rules"), **settings
     )
@@ -356,7 +356,9 @@ def test_the_loop_begins_with_the_samples_that_take_part(train):
     unlabelled = np.arange(500) % 5 == 0
     found = SameLabel(unlabelled=-1).find_pairs(X, np.where(unlabelled, -1, y))
     assert isinstance(found, FoundPairs)
-    loop = BitLoop.begin(X, found, KernelHash(n_landmarks=60), rules(), max_samples=None, seed=0, codes=NO_CODES)
+    loop = BitLoop.begin(
+        X, found, KernelHash(n_landmarks=60), rules(), max_samples=None, seed=0, codes=NO_CODES, n_bits=0
+    )
     np.testing.assert_array_equal(loop.samples, np.flatnonzero(~unlabelled))
     loop.step()
     assert len(loop.code.packed()) == 400

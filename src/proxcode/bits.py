@@ -71,7 +71,7 @@ class BitRecord(NamedTuple):
     Attributes
     ----------
     alpha : float
-        Threshold of the code, in the paper's doubled Hamming distance.
+        Threshold of the code, on twice the Hamming distance, as in the paper.
     loss : float
         Share of misplaced pairs: those on the wrong side of the best threshold (Eq. 4).
     logistic_loss : float

@@ -57,33 +57,39 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         E = min_beta sum_ij ln(1 + exp(-y_ij (c_i'c_j - beta))),   c_i in {-1, +1}^n_bits,
 
     as in Lavi, Avidan, Singer, Hel-Or, "Proximity Preserving Binary Code Using Signed Graph-Cut" (AAAI 2020). Each bit
-    is a cut of a signed graph over the training samples; a hash function carries it to new samples.
+    is first found as a cut of a signed graph over the training samples, a vector b of -1 and +1 with large b'Wb, where
+    W holds the weights of pairs. A hash function is trained to predict the cut, and carries the bit to new samples.
 
     Parameters
     ----------
     n_bits : int, default=64
         Code length, 1 to 1024.
     proximity : Proximity, default=None
-        Which pairs are near and far. None depends on y: `SameLabel()` for labels, `SharedLabel()` for an indicator
-        matrix, `WithinRadius()` without y.
+        Which pairs are near, far or unknown. None depends on y: `SameLabel()` for labels, `SharedLabel()` for an
+        indicator matrix, `WithinRadius()` without y.
     threshold : Threshold, default=None
-        Step I, the rule for the threshold. None is `CalibratedThreshold()`; the paper's is `EqualErrorThreshold()`.
+        Rule of `proxcode.threshold` (Step I of the paper) for beta, the threshold that separates near from far pairs
+        in the code so far. None is `CalibratedThreshold()`; the paper's is `EqualErrorThreshold()`.
     weights : Weights, default=None
-        Step II, the rule for the weights of pairs. None is `DifferenceWeights()`; the paper's is `GradientWeights()`.
+        Rule of `proxcode.weights` (Step II of the paper) for W, the influence of each pair on the next bit. None is
+        `DifferenceWeights()`; the paper's is `GradientWeights()`.
     cut : CutSearch, default=None
-        Search for a cut of the signed graph. None is `Restarts()`, the paper's bit update from a random start.
+        Search of `proxcode.cut` for a cut of the signed graph. None is `Restarts()`, the paper's bit update from a
+        random start; `Annealing()` finds better cuts in more time.
     hash_function : HashFunction or classifier, default=None
-        Carries bits to new samples. None is `KernelHash()`; the paper's is `SVMHash()`; any scikit-learn classifier is
+        Predicts bits from samples. None is `KernelHash()`; the paper's is `SVMHash()`; any scikit-learn classifier is
         wrapped in `ClassifierHash`.
     error_correction : bool, default=True
-        Whether the hash function's own bit enters the code, so that the next bit corrects its errors. With False the
-        cut enters the code, and the hash function is fitted to it without refinement, to study the cut on its own.
+        Whether the bit that the hash function predicts enters the code, so that the next bit corrects its errors. With
+        False the cut enters the code, and the hash function is fitted to it without refinement, to study the cut on its
+        own.
     max_samples : int, default=None
         Number of samples, redrawn for each bit, whose pairs enter the objective; with labels fewer after the first 12
         bits. The hash function is fitted to all samples, and all near pairs of a radius count. None is 10,000 where the
         hash function refines bits (see `KernelHash`), else all samples.
     loss_target : float, default=None
-        Share of misplaced pairs at which learning stops early. None learns all bits.
+        Share of misplaced training pairs at which learning stops early: near pairs beyond and far pairs within the best
+        Hamming threshold. None learns all bits.
     random_state : int, RandomState or None, default=None
         Seed of all random choices; the bits do not depend on the number of threads.
     verbose : bool, default=False
@@ -95,16 +101,18 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         Packed codes of the training samples: those of `encode`. Where `error_correction` is off, the cuts of the
         samples that took part in them.
     radius_ : int
-        Hamming distance up to which two codes count as near: floor(alpha / 2), at least 0.
+        Hamming distance up to which two codes count as near: floor(alpha_ / 2), at least 0.
     alpha_ : float
-        Learned threshold in the paper's doubled distance.
+        Learned threshold on twice the Hamming distance, as in the paper. It may be negative for a short code.
     n_bits_ : int
         Number of bits learned: `n_bits`, fewer where `loss_target` was met or the fit was interrupted, more after
         `extend`.
     history_ : list of BitRecord
-        Figures of each bit.
+        Figures of each bit: threshold, loss, accuracy of the hash function, time.
     hash_function_ : HashFunction
+        The fitted hash function.
     proximity_ : Proximity
+        The fitted proximity.
     n_features_in_ : int
 
     Examples

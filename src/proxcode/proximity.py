@@ -23,7 +23,10 @@ from proxcode.utils.validation import check_number
 
 
 class Proximity(ABC, BaseEstimator):
-    """Which pairs of samples are near (+1), far (-1) or unknown."""
+    """Base class of the rules that decide which pairs of samples are near, far or unknown.
+
+    A subclass implements `find_pairs`; the other methods have defaults.
+    """
 
     def fit(self, X: NDArray[Any], y: Any = None) -> Self:
         """Learn from the training data what `find_pairs` needs; nothing, unless a subclass overrides it."""
@@ -38,7 +41,7 @@ class Proximity(ABC, BaseEstimator):
         X : ndarray of shape (n_samples, n_features)
             Validated samples, those of `fit` or new ones.
         y : object
-            The argument y of the estimator's method, unchanged.
+            The argument y of `fit`, `extend` or `score`, unchanged.
         """
 
     def read(self, y: Any) -> NDArray[Any] | None:

@@ -163,8 +163,8 @@ CASES = [
     # Models
     ("encode gone.proxcode X.npy -o new.npy", "there is no file gone.proxcode: check its name and folder"),
     ("encode sub X.npy -o new.npy", "sub is a folder: name a file in it"),
-    ("encode picture.proxcode X.npy -o new.npy", "picture.proxcode is cut short or no file of proxcode's"),
-    ("encode short.proxcode X.npy -o new.npy", "short.proxcode is cut short or no file of proxcode's"),
+    ("encode picture.proxcode X.npy -o new.npy", "picture.proxcode is truncated or not a file of proxcode"),
+    ("encode short.proxcode X.npy -o new.npy", "short.proxcode is truncated or not a file of proxcode"),
     ("encode tampered.proxcode X.npy -o new.npy", "tampered.proxcode was changed after it was written"),
     ("encode my.index X.npy -o new.npy", "my.index holds a proxcode index, not a model: name another file"),
     (
@@ -268,7 +268,7 @@ CASES = [
     ("info gone", "there is no file gone: check its name and folder"),
     ("info sub", "sub is a folder: name a file in it"),
     ("info words.csv:b", "there is no file words.csv:b"),
-    ("info names.txt", "names.txt is cut short or no file of proxcode's"),
+    ("info names.txt", "names.txt is truncated or not a file of proxcode"),
     ("reproduce perpetuum", "unknown experiment 'perpetuum': expected one of table1"),
     ("reproduce initial-guess --quick --output words.csv", "words.csv is a file: expected the path of a folder"),
     ("demo --output words.csv", "words.csv is a file: expected the path of a folder"),
@@ -306,7 +306,7 @@ def test_a_damaged_checkpoint_is_named(folder, tmp_path):
     kept = tmp_path / "m.proxcode.checkpoint"
     kept.write_bytes((folder / "tampered.proxcode").read_bytes()[:500])
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
-    assert sentence.startswith(f"the checkpoint cannot be resumed ({kept} is cut short or no file of proxcode's")
+    assert sentence.startswith(f"the checkpoint cannot be resumed ({kept} is truncated or not a file of proxcode")
     assert sentence.endswith(f"delete {kept} to start again.")
     assert list(tmp_path.iterdir()) == [kept]
 

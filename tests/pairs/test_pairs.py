@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proxcode.hamming import GrowingCode, pack, to_words
-from proxcode.pairs import ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
+from proxcode.pairs import FoundPairs, ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
 from proxcode.proximity import GivenPairs, SameLabel, SharedLabel, WithinRadius
 from proxcode.utils.labels import label_masks
 from proxcode.weights import DifferenceWeights
@@ -247,3 +247,9 @@ def test_listed_pairs_have_no_labels(kind, rng):
 def test_fewer_cuts_are_tried_for_later_bits_and_one_for_near_lists(kind, n_cuts, rng):
     pairs, _ = kind(rng, 10)
     assert [pairs.n_cuts(n_bits) for n_bits in (0, 7, 15, 63, 200)] == n_cuts
+
+
+def test_found_pairs_are_those_of_the_samples_that_take_part():
+    pairs = NearLists(np.array([0]), np.array([1]), 5)
+    with pytest.raises(ValueError, match="pairs of 5 samples, but 4 samples take part"):
+        FoundPairs(np.arange(4), pairs)

@@ -228,7 +228,7 @@ def test_files_that_do_not_hold_an_index(tmp_path):
     filled_index().save(path)
     whole = path.read_bytes()
     path.write_bytes(whole[:-3])
-    with pytest.raises(ValueError, match="cut short or no file of proxcode's"):
+    with pytest.raises(ValueError, match="truncated or not a file of proxcode"):
         HammingIndex.load(path)
     path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(ValueError, match="was changed after it was written"):

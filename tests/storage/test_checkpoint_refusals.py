@@ -117,7 +117,7 @@ class OwnCode(ProximityPreservingCode):
         (new_model(proximity=WithinRadius(metric=lambda a, b: 0.0)), r"metric=<function .* cannot be stored"),
         (OwnCode(n_bits=2), "OwnCode cannot be saved"),
     ],
-    ids=repr,
+    ids=["classifier", "ClassifierHash", "own hash function", "own metric", "own estimator"],
 )
 def test_what_a_file_cannot_hold_is_refused_before_any_work(model, message, samples, checkpoint, monkeypatch):
     for owner, method in ((BitLoop, "begin"), (WithinRadius, "fit")):
@@ -131,7 +131,7 @@ def test_a_damaged_checkpoint_is_refused_with_the_remedy(samples, checkpoint):
     new_model(n_bits=2).fit(*samples, checkpoint=checkpoint)
     data = bytearray(checkpoint.read_bytes())
     data[-1] ^= 1
-    for damaged, reason in ((bytes(data), "was changed after it was written"), (bytes(data[:-100]), "is cut short")):
+    for damaged, reason in ((bytes(data), "was changed after it was written"), (bytes(data[:-100]), "is truncated")):
         checkpoint.write_bytes(damaged)
         remedy = rf"{checkpoint.name} {reason}.*\): delete .*{checkpoint.name} to start again\.$"
         with pytest.raises(ValueError, match=rf"the checkpoint cannot be resumed \(.*{remedy}"):

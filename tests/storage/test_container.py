@@ -93,10 +93,10 @@ def test_foreign_files_are_refused_by_name(path, small):
     with pytest.raises(FileNotFoundError, match=r"there is no file .*model\.proxcode: check"):
         load(path)
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(1000))
-    with pytest.raises(ValueError, match=r"model\.proxcode is cut short or no file of proxcode's"):
+    with pytest.raises(ValueError, match=r"model\.proxcode is truncated or not a file of proxcode"):
         load(path)
     save_file({"a": np.zeros(3)}, path)
-    with pytest.raises(ValueError, match=r"model\.proxcode is a safetensors file, but none that proxcode wrote"):
+    with pytest.raises(ValueError, match=r"model\.proxcode is a safetensors file that proxcode did not write"):
         load(path)
     write_file(path, "index", {}, {})
     with pytest.raises(ValueError, match=r"model\.proxcode holds a proxcode index, not a model"):

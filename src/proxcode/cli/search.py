@@ -157,8 +157,8 @@ def _open_index(
 def _packed_codes(vectors: "Vectors") -> "NDArray[np.uint8]":
     if vectors.dtype != "uint8":
         raise ValueError(
-            f"{vectors.path} holds {vectors.dtype} numbers, not packed codes of uint8: run proxcode encode first, "
-            "or pass --model to encode queries."
+            f"{vectors.path} holds {vectors.dtype} numbers, not packed codes of uint8: encode vectors with proxcode "
+            "encode; queries alone are encoded by --model."
         )
     return vectors.read()
 

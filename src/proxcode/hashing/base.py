@@ -60,7 +60,8 @@ class HashTraining(ABC):
     Attributes
     ----------
     refine_steps : int
-        Number of optimisation steps of `refine`; 0 where the hash function does not implement it.
+        Number of optimisation steps of `refine`, which is called only if this is above 0. It equals `n_refine_steps` of
+        the hash function.
     """
 
     refine_steps = 0

@@ -96,7 +96,12 @@ class Pairs(ABC):
         return max(1, min(MAX_CUTS, CUTS // (n_bits + 1)))
 
 
-class FoundPairs(NamedTuple):
+class _FoundPairs(NamedTuple):
+    samples: Index
+    pairs: Pairs
+
+
+class FoundPairs(_FoundPairs):
     """Near and far pairs of the samples X[samples].
 
     Attributes
@@ -107,5 +112,8 @@ class FoundPairs(NamedTuple):
         Pairs of these samples, numbered by their places in `samples`, from 0.
     """
 
-    samples: Index
-    pairs: Pairs
+    def __new__(cls, samples: Index, pairs: Pairs) -> "FoundPairs":
+        """Raise ValueError unless the pairs are those of `samples`: kernels read codes by their numbers."""
+        if len(samples) != pairs.n_samples:
+            raise ValueError(f"pairs of {pairs.n_samples} samples, but {len(samples)} samples take part: pass as many.")
+        return super().__new__(cls, samples, pairs)

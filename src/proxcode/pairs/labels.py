@@ -149,7 +149,7 @@ class SharedLabelPairs(LabelPairs):
     Parameters
     ----------
     masks : ndarray of uint64, shape (n_mask_words, n_samples)
-        Label sets as bits.
+        Label sets as bits: label l is bit l % 64 of word l // 64.
     """
 
     def __init__(self, masks: Words) -> None:

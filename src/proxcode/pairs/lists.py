@@ -25,8 +25,9 @@ class NearLists(Pairs):
     Parameters
     ----------
     first, second : ndarrays of int, shape (n_pairs,)
-        The near pairs, each once, with first[k] < second[k].
+        The near pairs, each once, with first[k] < second[k] < n_samples; not validated.
     n_samples : int
+        Number of samples that take part, the length of `FoundPairs.samples`.
     """
 
     def __init__(self, first: Index, second: Index, n_samples: int) -> None:
@@ -175,10 +176,11 @@ class ListedPairs(Pairs):
     Parameters
     ----------
     first, second : ndarrays of int, shape (n_pairs,)
-        The listed pairs, each once, with first[k] < second[k].
+        The listed pairs, each once, with first[k] < second[k] < n_samples; not validated.
     near : ndarray of bool, shape (n_pairs,)
         Whether a listed pair is near; it is far otherwise.
     n_samples : int
+        Number of samples that take part, the length of `FoundPairs.samples`.
     """
 
     def __init__(self, first: Index, second: Index, near: NDArray[np.bool_], n_samples: int) -> None:

@@ -83,7 +83,7 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
     if not mapped:
         tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
         if _digest(header, tensors) != header["digest"]:
-            raise ValueError(f"{path} was changed after it was written, its digest differs: copy or make it again.")
+            raise ValueError(f"{path} was changed after it was written (its digest differs): copy or write it again.")
     return Contents(header["content"], tensors)
 
 
@@ -107,24 +107,25 @@ def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, 
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(path, framework="np"):  # says what is wrong with it, if anything is
+        # It checks the file and says what is wrong with it.
+        with safe_open(path, framework="np"):
             pass
         length = int.from_bytes(file.read(8), "little")
         text = file.read(length)
         entries = json.loads(text)
     except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{path} is cut short or no file of proxcode's ({error}): copy or make it again.") from error
+        raise ValueError(f"{path} is truncated or not a file of proxcode ({error}): copy or write it again.") from error
     try:
         metadata = entries[_META]["proxcode"]
         header = json.loads(metadata)
         version, _ = int(header["format"]), (header["kind"], header["content"], header["digest"])
     except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path} is a safetensors file, but none that proxcode wrote: name another file.") from error
+        raise ValueError(f"{path} is a safetensors file that proxcode did not write: pass another file.") from error
     if version > FORMAT:
         raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}: upgrade proxcode.")
     is_as_written = metadata == _as_json(header) and text.rstrip(b" ").endswith(b"}")
     if not is_as_written or any(entry.get("dtype") not in _DTYPES for name, entry in entries.items() if name != _META):
-        raise ValueError(f"{path} was changed after it was written, its header differs: copy or make it again.")
+        raise ValueError(f"{path} was changed after it was written (its header differs): copy or write it again.")
     offsets = {
         name: (_DTYPES[entry["dtype"]], tuple(entry["shape"]), 8 + length + entry["data_offsets"][0])
         for name, entry in entries.items()
