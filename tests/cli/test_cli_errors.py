@@ -166,7 +166,7 @@ CASES = [
     ("encode picture.proxcode X.npy -o new.npy", "picture.proxcode is truncated or not a file of proxcode"),
     ("encode short.proxcode X.npy -o new.npy", "short.proxcode is truncated or not a file of proxcode"),
     ("encode tampered.proxcode X.npy -o new.npy", "tampered.proxcode was changed after it was written"),
-    ("encode my.index X.npy -o new.npy", "my.index holds a proxcode index, not a model: name another file"),
+    ("encode my.index X.npy -o new.npy", "my.index holds a proxcode index, not a model: pass another file"),
     (
         "encode m.proxcode narrow.npy -o new.npy",
         "narrow.npy has 3 features, but the model was fitted to 64: choose columns, or another file",
@@ -182,10 +182,10 @@ CASES = [
     # Searches
     ("search gone.npy codes.npy", "there is no file gone.npy"),
     ("search sub codes.npy", "sub is a folder: name a file in it"),
-    ("search m.proxcode codes.npy", "m.proxcode holds a proxcode model, not an index: name another file"),
+    ("search m.proxcode codes.npy", "m.proxcode holds a proxcode model, not an index: pass another file"),
     (
         "search X.npy codes.npy",
-        "X.npy holds float64 numbers, not packed codes of uint8: run proxcode encode first",
+        "X.npy holds float64 numbers, not packed codes of uint8: encode vectors with proxcode encode",
     ),
     ("search codes.npy X.npy", "X.npy holds float64 numbers, not packed codes of uint8"),
     (

@@ -9,9 +9,14 @@ from threadpoolctl import threadpool_info
 
 def blas_architecture():
     """Return the architectures that the BLAS of numpy and that of scipy have chosen their kernels for."""
-    libraries = sorted(info["filepath"] for info in threadpool_info() if info["user_api"] == "blas")
-    by_file = {info["filepath"]: info.get("architecture", "unknown") for info in threadpool_info()}
-    return ", ".join(by_file[library] for library in libraries)
+    blas = {
+        info["filepath"]: info.get("architecture", "unknown")
+        for info in threadpool_info()
+        if info["user_api"] == "blas"
+    }
+    # Other libraries, such as FAISS, may have loaded a BLAS of their own.
+    ours = sorted(file for file in blas if "numpy.libs" in file or "scipy.libs" in file) or sorted(blas)
+    return ", ".join(blas[file] for file in ours)
 
 
 def environment():

@@ -234,7 +234,7 @@ def test_files_that_do_not_hold_an_index(tmp_path):
     with pytest.raises(ValueError, match="was changed after it was written"):
         HammingIndex.load(path, mapped=False)
     path.write_bytes(b"\x89PNG")
-    with pytest.raises(ValueError, match="no file of proxcode's"):
+    with pytest.raises(ValueError, match="not a file of proxcode"):
         HammingIndex.load(path)
     with pytest.raises(FileNotFoundError, match="there is no file"):
         HammingIndex.load(tmp_path / "missing")

@@ -84,7 +84,7 @@ def test_a_truncated_file_is_noticed(small, path):
 
 def _assert_refused(data, path):
     path.write_bytes(data)
-    with pytest.raises(ValueError, match=r"model\.proxcode .*(again|name another file|upgrade proxcode)\.$"):
+    with pytest.raises(ValueError, match=r"model\.proxcode .*(again|pass another file|upgrade proxcode)\.$"):
         ProximityPreservingCode.load(path)
 
 
