@@ -14,7 +14,7 @@ One call of `fit`
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,14 +39,6 @@ from proxcode.weights import DifferenceWeights, Weights
 
 if TYPE_CHECKING:
     from proxcode.search import HammingIndex
-
-
-class Components(NamedTuple):
-    """The components of one fit."""
-
-    proximity: Proximity
-    hash_function: HashFunction
-    rules: Rules
 
 
 class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin):
@@ -81,8 +73,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         wrapped in `ClassifierHash`.
     error_correction : bool, default=True
         Whether the bit that the hash function predicts enters the code, so that the next bit corrects its errors. With
-        False the cut enters the code, and the hash function is fitted to it without refinement, to study the cut on its
-        own.
+        False the cut enters the code, to study it on its own, and the hash function is fitted to it without refinement.
     max_samples : int, default=None
         Number of samples, redrawn for each bit, whose pairs enter the objective; with labels fewer after the first 12
         bits. The hash function is fitted to all samples, and all near pairs of a radius count. None is 10,000 where the
@@ -164,9 +155,10 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
             See `proximity`.
         checkpoint : path, default=None
             Model file in which the bits learned so far are saved, at most every 30 seconds (less often where writing
-            takes long), at the end and on Ctrl-C. A fit that finds the file resumes from it and ends with the same model as an uninterrupted one. The file of a fit to
-            other data or with other parameters is refused; `n_bits` may be larger, and `random_state=None` takes the
-            seed of the file. The file is not removed. Not available for classifiers of other libraries.
+            takes long), at the end and on Ctrl-C. A fit that finds the file resumes from it and ends with the same
+            model as an uninterrupted one. The file of a fit to other data or with other parameters is refused; `n_bits`
+            may be larger, and `random_state=None` takes the seed of the file. The file is not removed. Not available
+            for classifiers of other libraries.
 
         Returns
         -------
@@ -210,10 +202,11 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         check_is_fitted(self, "n_bits_")
         n_bits = check_integer("n_bits", n_bits, self.n_bits_, MAX_BITS)
         X = self._check_same_data(X, y)
-        self._learn(self._learned(), self._resolve_components(y).rules, X, y, n_bits, -math.inf)
+        _, _, rules = self._resolve_components(y)
+        self._learn(self._learned(), rules, X, y, n_bits, -math.inf)
         return self
 
-    def _resolve_components(self, y: Any) -> Components:
+    def _resolve_components(self, y: Any) -> tuple[Proximity, HashFunction, Rules]:
         """Return the components of the method, defaults for those that are None and copies of those to be fitted."""
         proximity = default_proximity(y) if self.proximity is None else self.proximity
         threshold = CalibratedThreshold() if self.threshold is None else self.threshold
@@ -225,7 +218,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         check_component("weights", weights, Weights, "DifferenceWeights()")
         check_component("cut", cut, CutSearch, "Restarts()")
         rules = Rules(threshold=threshold, weights=weights, cut=cut, error_correction=self.error_correction)
-        return Components(proximity=clone(proximity), hash_function=hash_function, rules=rules)
+        return clone(proximity), hash_function, rules
 
     def _learn(
         self,
