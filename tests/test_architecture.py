@@ -56,3 +56,18 @@ def test_a_module_imports_only_those_listed_above_it():
     for module, imported in stated_imports().items():
         assert imported <= set(above), module
         above.append(module)
+
+
+def test_modules_stay_few_and_short():
+    assert len(list(PACKAGE.glob("*.py"))) <= 12
+    lengths = {file.relative_to(PACKAGE): file.read_text().count("\n") for file in PACKAGE.rglob("*.py")}
+    assert {file: length for file, length in lengths.items() if length > 320} == {}
+
+
+def test_no_test_module_imports_from_another():
+    tests = {file.stem: file for file in (ROOT / "tests").rglob("test_*.py")}
+    for file in tests.values():
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            assert not {str(name).split(".")[-1] for name in names} & set(tests), file

@@ -117,6 +117,8 @@ class BitLoop:
         Bit k depends on (seed, k) and the code so far alone: a longer code begins with the shorter one.
     code : GrowingCode
         The code so far.
+    samples : slice or ndarray of int, default=slice(None)
+        The samples of X that the pairs are of.
 
     Attributes
     ----------
@@ -124,14 +126,11 @@ class BitLoop:
         Numbers of near and far pairs at Hamming distance h = 0..n_bits.
     line : Line
         beta and the scale of the loss.
-    samples : slice or ndarray of int
-        The samples of X that the loop learns from, where it was made by `begin`.
     """
 
     near: Index
     far: Index
     line: Line
-    samples: Rows = ALL
     _coded: CodedPairs
 
     def __init__(
@@ -143,9 +142,10 @@ class BitLoop:
         max_samples: int,
         seed: int,
         code: GrowingCode,
+        samples: Rows = ALL,
     ) -> None:
         self.pairs, self.training, self.rules = pairs, training, rules
-        self.max_samples, self.seed, self.code = max_samples, seed, code
+        self.max_samples, self.seed, self.code, self.samples = max_samples, seed, code, samples
         self._find_threshold()
 
     @classmethod
@@ -199,9 +199,7 @@ class BitLoop:
         elif training.bits:
             code = GrowingCode.from_packed(codes, len(training.bits)).take(samples)
         pairs = pairs if isinstance(rows, slice) else pairs.take(rows)
-        loop = cls(pairs, training, rules, max_samples=max_samples, seed=seed, code=code)
-        loop.samples = samples
-        return loop
+        return cls(pairs, training, rules, max_samples=max_samples, seed=seed, code=code, samples=samples)
 
     def finish(self, X: NDArray[Any], hash_function: HashFunction, n_bits: int) -> Codes:
         """Let the hash function take over the first `n_bits` bits; return the packed codes of all samples X."""

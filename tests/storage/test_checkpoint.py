@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from helpers.model_files import file_of
+from helpers.model_files import N_BITS, file_of, new_model
 from proxcode import (
     GivenPairs,
     KernelHash,
@@ -20,29 +20,12 @@ from proxcode.proximity import Proximity
 from proxcode.saving import CheckpointTimer
 from proxcode.storage.container import kind_of, read_file
 
-N_BITS = 9
-
-
-@pytest.fixture(scope="module")
-def samples(digits):
-    X, y = digits
-    return X[:160], y[:160]
-
-
-@pytest.fixture
-def checkpoint(tmp_path):
-    return tmp_path / "fit.proxcode"
-
 
 @pytest.fixture
 def every_bit(monkeypatch):
     """Checkpoints are written after each bit."""
     monkeypatch.setattr("proxcode.saving.CHECKPOINT_SECONDS", 0)
     monkeypatch.setattr("proxcode.saving.CHECKPOINT_MULTIPLE", 0)
-
-
-def new_model(**parameters):
-    return ProximityPreservingCode(**{"n_bits": N_BITS, "random_state": 0, **parameters})
 
 
 def interrupted(monkeypatch, model, X, y, checkpoint, n_bits):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from helpers.model_files import N_BITS, new_model
 from proxcode import (
     ClassifierHash,
     GivenPairs,
@@ -16,23 +17,6 @@ from proxcode import (
 from proxcode.bits import BitLoop
 from proxcode.storage.container import read_file, write_file
 from proxcode.threshold import CalibratedThreshold
-
-N_BITS = 9
-
-
-@pytest.fixture(scope="module")
-def samples(digits):
-    X, y = digits
-    return X[:160], y[:160]
-
-
-@pytest.fixture
-def checkpoint(tmp_path):
-    return tmp_path / "fit.proxcode"
-
-
-def new_model(**parameters):
-    return ProximityPreservingCode(**{"n_bits": N_BITS, "random_state": 0, **parameters})
 
 
 @pytest.mark.parametrize(

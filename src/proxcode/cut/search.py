@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, runtime_checkable
 
 import numpy as np
 from numpy.random import Generator
@@ -30,12 +30,14 @@ from proxcode.cut.relaxation import mix
 from proxcode.cut.restarts import BitUpdate
 from proxcode.cut.result import Cut, Partition
 from proxcode.cut.symmetric import Directed
-from proxcode.cut.validation import RandomState, as_generator, check_component, check_partition, check_time_limit
+from proxcode.cut.validation import RandomState, as_generator, check_partition, check_time_limit
+from proxcode.utils.validation import check_component
 
 # Part of the time limit that the search may use even if reading the graph took longer.
 LEAST_SEARCH = 0.1
 
 
+@runtime_checkable
 class Search(Protocol):
     """A search for a cut: `Annealing` or `Restarts`."""
 
@@ -118,8 +120,10 @@ def solve(
 ) -> Cut:
     """`signed_cut` of the graph that `read` returns; the time for reading it counts."""
     check_time_limit(time_limit)
-    check_component("search", search, "solve", "Annealing()")
-    check_component("bound", bound, "bound", "SuitableBound()")
+    if search is not None:
+        check_component("search", search, Search, "Annealing()")
+    if bound is not None:
+        check_component("bound", bound, UpperBound, "SuitableBound()")
     search = Annealing() if search is None else search
     rng, clock = as_generator(random_state), getattr(search, "clock", None) or time.perf_counter
     start = clock()

@@ -34,12 +34,6 @@ def check_time_limit(time_limit: object) -> None:
         raise ValueError(expected)
 
 
-def check_component(name: str, component: object, method: str, example: str) -> None:
-    """Raise TypeError unless `component` is None or an object with the method, as a class or a string is not."""
-    if component is not None and (isinstance(component, type) or not hasattr(component, method)):
-        raise TypeError(f"{name}={component!r}: expected an object such as {example}")
-
-
 def check_partition(name: str, partition: ArrayLike, n: int, kind: str = "nodes") -> Partition:
     """Return a copy of a partition as int8, after checking its length and that it holds -1 and +1 only."""
     signs = np.asarray(partition)
