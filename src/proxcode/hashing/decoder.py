@@ -1,0 +1,160 @@
+"""From codes back to samples: a sum of vectors, one for each byte of the code.
+
+1. A ridge regression of the samples on the bits, -1 or +1, gives each bit a vector; the vector of a byte is their sum.
+2. Bytes in turn: the vector of each value of a byte is moved by the mean of what is left to explain where it occurs,
+   shrunk towards zero where it is rare.
+
+The squared distance of a query q from the decoded code sum_b T_b[c_b] is |q|^2 - 2 sum_b q'T_b[c_b] plus the squared
+norm of the decoded code: a lookup table for each byte and a number for each stored code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from proxcode.hamming import Codes, pack
+from proxcode.hashing.base import Matrix
+from proxcode.utils.blocks import map_blocks
+
+# The ridge of the regression on bits, relative to the variance of a balanced bit.
+RIDGE = 1e-3
+# Occurrences of a value of a byte at which its vector is moved by half of what is left to explain, and rounds over bytes.
+RARE, ROUNDS = 5, 4
+# The 8 bits of each byte, -1 or +1, in the order of `numpy.packbits`.
+BYTES = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1.0
+# The bits of a byte, the first in the order of `numpy.packbits` first.
+FLIPS = np.array([128, 64, 32, 16, 8, 4, 2, 1], np.uint8)
+
+
+class ByteDecoder:
+    """Decodes a packed code c as mean + sum_b vectors[b, c_b].
+
+    Parameters
+    ----------
+    mean : ndarray of shape (n_features,)
+    vectors : ndarray of shape (n_bytes, 256, n_features)
+    """
+
+    def __init__(self, mean: Matrix, vectors: Matrix) -> None:
+        self.mean, self.vectors = mean, vectors
+
+    def decode(self, codes: Codes) -> Matrix:
+        """Return the decoded samples, minus the mean, shape (n_codes, n_features)."""
+        return sum(vectors[column] for vectors, column in zip(self.vectors, codes.T, strict=True))
+
+    def norms(self, codes: Codes) -> NDArray[np.float32]:
+        """Return the squared norms of the decoded samples, minus the mean."""
+        norms = np.empty(len(codes), np.float32)
+        for rows, block in map_blocks(lambda rows: self.decode(codes[rows]), len(codes)):
+            norms[rows] = (block * block).sum(axis=1)
+        return norms
+
+    def tables(self, queries: Matrix) -> NDArray[np.float32]:
+        """Return the lookup tables of squared distances without `norms`, shape (n_queries, n_bytes, 256)."""
+        centred = (queries - self.mean).astype(np.float32)
+        n_bytes, _, n_features = self.vectors.shape
+        flat = self.vectors.reshape(-1, n_features).astype(np.float32, copy=False).T
+        tables = np.empty((len(queries), n_bytes, 256), np.float32)
+        for rows, block in map_blocks(lambda rows: centred[rows] @ flat, len(queries)):
+            tables[rows] = -2 * block.reshape(-1, n_bytes, 256)
+        tables[:, 0] += (centred * centred).sum(axis=1, keepdims=True)
+        return tables
+
+    def improve(self, X: Matrix, codes: Codes, n_sweeps: int) -> tuple[Codes, NDArray[np.float32]]:
+        """Choose bytes that decode samples better: each in turn, given the others, the best of its 256 values.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        codes : ndarray of uint8, shape (n_samples, n_bytes)
+        n_sweeps : int
+            Number of times that all bytes are chosen.
+
+        Returns
+        -------
+        codes : ndarray of uint8, shape (n_samples, n_bytes)
+        gaps : ndarray of float32, shape (n_samples, 8 * n_bytes)
+            By how much the squared error would grow if a bit were flipped, the others kept.
+        """
+        better, gaps = codes.copy(), np.empty((len(X), 8 * codes.shape[1]), np.float32)
+        norms = (self.vectors * self.vectors).sum(axis=2)
+
+        def choose(rows: slice) -> None:
+            own = better[rows]
+            left = (X[rows] - self.mean).astype(np.float32) - self.decode(own)
+            for sweep in range(n_sweeps + 1):
+                for b, vectors in enumerate(self.vectors):
+                    target = left + vectors[own[:, b]]
+                    errors = norms[b] - 2 * (target @ vectors.T)
+                    if sweep < n_sweeps:
+                        own[:, b] = errors.argmin(axis=1)
+                        left = target - vectors[own[:, b]]
+                    else:
+                        flipped = own[:, b, None] ^ FLIPS
+                        now = np.take_along_axis(errors, own[:, b, None].astype(np.int64), axis=1)
+                        gaps[rows, 8 * b : 8 * b + 8] = np.take_along_axis(errors, flipped.astype(np.int64), axis=1) - now
+
+        for _ in map_blocks(choose, len(X)):
+            pass
+        return better, gaps
+
+    def refit(self, X: Matrix, codes: Codes, n_rounds: int) -> None:
+        """Move the vector of each byte, in turn, by the mean of what is left to explain, less where it is rare."""
+        n, left = len(X), (X - self.mean).astype(np.float32) - self.decode(codes)
+        for _ in range(n_rounds):
+            for b, column in enumerate(codes.T):
+                counts = np.bincount(column, minlength=256)
+                choose = sp.csr_array((np.ones(n, np.float32), (column, np.arange(n))), shape=(256, n))
+                moved = (choose @ left) / (counts + RARE).astype(np.float32)[:, None]
+                self.vectors[b] += moved
+                left -= moved[column]
+
+    def arrays(self) -> dict[str, Matrix]:
+        """Return the arrays of a model file."""
+        return {"decoder_mean": self.mean, "decoder_vectors": self.vectors}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Any]) -> ByteDecoder:
+        """Take over the arrays of a model file."""
+        return cls(arrays["decoder_mean"], arrays["decoder_vectors"])
+
+
+def fit_linear(X: Matrix, bits: Matrix) -> Matrix:
+    """Return the vectors of bits: the ridge regression of centred samples on bits of -1 and +1, shape (p, d)."""
+    n, p = bits.shape
+    gram, moments = np.zeros((p, p)), np.zeros((p, X.shape[1]))
+
+    def sums_of(rows: slice) -> tuple[Matrix, Matrix]:
+        block = bits[rows].astype(X.dtype)
+        return block.T @ block, block.T @ X[rows]
+
+    for _, (block_gram, block_moments) in map_blocks(sums_of, n):
+        gram += block_gram
+        moments += block_moments
+    gram[np.diag_indices(p)] += RIDGE * n
+    return cho_solve(cho_factor(gram), moments)
+
+
+def fit_decoder(X: Matrix, bits: NDArray[np.bool_]) -> ByteDecoder:
+    """Fit the decoder of codes to samples.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    bits : ndarray of bool, shape (n_samples, n_bits)
+    """
+    mean = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    codes = pack(bits)
+    n_bytes = codes.shape[1]
+    padded = np.zeros((8 * n_bytes, X.shape[1]))
+    padded[: bits.shape[1]] = fit_linear(X - mean, 2 * bits.astype(np.int8) - 1)
+    vectors = np.stack([BYTES @ padded[8 * b : 8 * b + 8] for b in range(n_bytes)]).astype(np.float32)
+    decoder = ByteDecoder(mean, vectors)
+    decoder.refit(X, codes, ROUNDS)
+    return decoder

@@ -1,0 +1,112 @@
+"""Hash functions that learn all bits at once, from the samples alone.
+
+The bits of `PerBitHash` and `RidgeHash` follow cuts, one after another. Those of a `JointHash` are found together, so
+that there is no cut to follow: the loop over bits takes them as they are and finds their thresholds.
+
+1. `begin` calls `fit_bits(X, labels, n_bits, rng)`, unless an earlier call has learned the bits,
+2. `training.planned()` gives the bits one by one,
+3. `finish` says how many of them belong to the code.
+
+A code that is extended must not change: bits beyond those learned at once would need another fit.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from proxcode.cut.result import Partition
+from proxcode.hashing.base import HashedBit, HashFunction, HashTraining, Labels, Matrix, Vector
+from proxcode.utils.rows import ALL, Index, Rows
+
+# Samples that the bits are learned from; more do not change them noticeably.
+MAX_FIT_SAMPLES = 50_000
+
+
+class JointHash(HashFunction):
+    """Base class of hash functions that learn all bits at once.
+
+    A subclass implements `fit_bits`, which sets `n_planned_`, and `margins`.
+
+    Attributes
+    ----------
+    n_planned_ : int
+        Number of bits learned at once.
+    """
+
+    n_planned_: int
+
+    @abstractmethod
+    def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
+        """Learn all bits.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        labels : sparse matrix of shape (n_samples, n_labels) or None
+        n_bits : int
+        rng : Generator
+        """
+
+    @abstractmethod
+    def margins(self, X: Matrix) -> Vector:
+        """Return the margins of all bits, shape (n_samples, n_planned_)."""
+
+    def begin(
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: Labels | None = None,
+        rows: Rows = ALL,
+        n_bits: int = 64,
+    ) -> JointTraining:
+        """Learn all bits, unless they are learned already."""
+        if not hasattr(self, "n_planned_"):
+            self.fit_bits(X, labels, n_bits, rng)
+            self.n_bits_ = 0
+        elif n_bits > self.n_planned_:
+            raise ValueError(
+                f"n_bits={n_bits}: {type(self).__name__} learned {self.n_planned_} bits at once and cannot add others; "
+                f"fit a new model with n_bits={n_bits}."
+            )
+        return JointTraining(self.margins(X[rows]), self.n_bits_)
+
+    def finish(self, training: HashTraining, n_bits: int) -> None:
+        self.n_bits_ = n_bits
+
+    def scores(self, X: Matrix, n_bits: int) -> Vector:
+        return self.margins(X)[:, :n_bits]
+
+
+class JointTraining(HashTraining):
+    """Training of a `JointHash`: a bit is a column of the margins.
+
+    Parameters
+    ----------
+    all_margins : ndarray of shape (n_samples, n_planned)
+    n_bits : int
+        Number of bits that belong to the code already.
+    """
+
+    def __init__(self, all_margins: Vector, n_bits: int) -> None:
+        super().__init__(range(n_bits))
+        self.all_margins = all_margins
+
+    def planned(self) -> HashedBit:
+        """Return the next bit."""
+        column = len(self.bits)
+        return HashedBit(parameters=column, margins=self.margins(column))
+
+    def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
+        """Return the next bit, whatever the cut."""
+        return self.planned()
+
+    def margins(self, parameters: int) -> Vector:
+        return self.all_margins[:, parameters]
+
+
+def evenly_spaced(n: int, size: int) -> Index:
+    """Return `size` of the numbers 0, ..., n - 1, all if there are fewer."""
+    return np.unique(np.linspace(0, n - 1, min(n, size)).astype(np.int64))
