@@ -1,0 +1,230 @@
+"""Numba kernels of a scan with float queries: the codes with the smallest sums of table entries.
+
+`scan_lanes` compares `LANES` queries at a time with all codes. The tables are transposed, so that the entries of all
+queries for one value of a byte are contiguous: a byte of a code costs one vector load and one vector addition.
+
+`scan_bits` compares one query whose tables are sums over bits. It adds up weights that are rounded down to 8 bits, 64
+codes per instruction, which gives a lower bound of the distance, and computes the distance of the few codes whose bound
+is small enough.
+
+Both compute distances in single precision, in the order of the bytes, so their results are equal. The codes found are
+64-bit keys whose order is that of distances, then of positions. The kernels release Python's lock and share no memory
+that they write to, so the caller may run them in parallel threads.
+"""
+
+import numpy as np
+from numba import njit
+
+from proxcode.search._lanes import LANES, add, add_if, bits_of, fill, from_bits, load, smaller, store
+from proxcode.search._scan_kernels import doubled
+
+# Codes whose distances to all lanes are computed at a time: 32 KiB.
+LANE_BLOCK = 512
+# Bytes of a code whose tables are used at a time: 128 KiB, which fit into the second-level cache.
+LANE_PLANES = 8
+# Codes whose lower bounds are computed at a time.
+BIT_BLOCK = 4096
+# Bytes of a code whose rounded weights have a sum of at most 255.
+BIT_PLANES = 8
+# Codes whose smallest distance is compared with the limit before the codes are examined one by one.
+CHUNK = 64
+
+_SIGN = np.uint32(1 << 31)
+_ALL = np.uint32(0xFFFFFFFF)
+
+
+@njit(inline="always")
+def _key(distance, position):
+    """Return a key whose order is that of distances, then of positions. The distance must not be -0."""
+    bits = bits_of(distance)
+    ordered = bits ^ (_ALL if bits & _SIGN else _SIGN)
+    return (np.uint64(ordered) << np.uint64(32)) | np.uint64(position)
+
+
+@njit(inline="always")
+def _distance(key):
+    """Return the distance of a key."""
+    ordered = np.uint32(key >> np.uint64(32))
+    return from_bits(ordered ^ (_SIGN if ordered & _SIGN else _ALL))
+
+
+@njit
+def _sift_down(heap, n, place):
+    """Move one key of a heap of n keys, whose largest key is the first, to its place."""
+    key = heap[place]
+    while 2 * place + 1 < n:
+        child = 2 * place + 1
+        child += child + 1 < n and heap[child + 1] > heap[child]
+        if heap[child] <= key:
+            break
+        heap[place] = heap[child]
+        place = child
+    heap[place] = key
+
+
+@njit
+def _keep(found, size, k, limit, distance, position):
+    """Keep a code nearer than the limit; return its list, the size of the list and the new limit.
+
+    The list becomes a heap when it has k keys: from then on the limit is the distance of the first key.
+    """
+    if size < k:
+        if size == found.size:
+            found = doubled(found)
+        found[size] = _key(distance, position)
+        size += 1
+        if size < k:
+            return found, size, limit
+        for place in range(k // 2 - 1, -1, -1):
+            _sift_down(found, k, place)
+    else:
+        found[0] = _key(distance, position)
+        _sift_down(found, k, 0)
+    return found, size, min(limit, _distance(found[0]))
+
+
+@njit
+def _results(found, sizes):
+    """Return the end of the results of each query, and the distances and positions of all results, sorted."""
+    stops = np.cumsum(sizes)
+    distance, position = np.empty(stops[-1], np.float32), np.empty(stops[-1], np.int64)
+    for q in range(len(found)):
+        keys = np.sort(found[q][: sizes[q]])
+        start = stops[q] - sizes[q]
+        for i in range(sizes[q]):
+            distance[start + i] = _distance(keys[i])
+            position[start + i] = np.int64(keys[i] & np.uint64(0xFFFFFFFF))
+    return stops, distance, position
+
+
+@njit(inline="always")
+def _measure(planes, offsets, tables, start, n, totals):
+    """Set entries j * LANES and following of `totals` to the distances of all lanes to code start + j, for j < n."""
+    n_bytes, first_code = planes.shape[0], np.uint64(start)
+    for first in range(0, n_bytes, LANE_PLANES):
+        last = np.uint64(min(first + LANE_PLANES, n_bytes))
+        for j in range(np.uint64(n)):
+            offset = offsets[first_code + j] if offsets.size else np.float32(0)
+            total = load(totals, j) if first else fill(offset)
+            for b in range(np.uint64(first), last):
+                total = add(total, load(tables, b * np.uint64(256) + np.uint64(planes[b, first_code + j])))
+            store(totals, j, total)
+
+
+@njit(nogil=True, cache=True)
+def scan_lanes(planes, offsets, tables, n_queries, k, limit, start, stop):
+    """Find at most k of the codes start to stop - 1 for each query, the nearest, at distances below `limit`.
+
+    Parameters
+    ----------
+    planes : ndarray of uint8, shape (n_bytes, n)
+    offsets : ndarray of float32, shape (n,), or (0,) if all are 0
+    tables : ndarray of float32, shape (n_bytes, 256, LANES)
+    n_queries : int
+        Number of lanes that are used.
+    k : int
+    limit : float32
+    start, stop : int
+
+    Returns
+    -------
+    stops, distance, position
+        The end of the results of each query, and the distances and positions of all results, per query in order of
+        increasing distance, ties in order of position.
+    """
+    totals, least = np.empty(LANE_BLOCK * LANES, np.float32), np.empty(LANES, np.float32)
+    found = [np.empty(min(k, 1024), np.uint64) for _ in range(n_queries)]
+    sizes, limits = np.zeros(n_queries, np.int64), np.full(n_queries, limit)
+    for block in range(start, stop, LANE_BLOCK):
+        n = min(LANE_BLOCK, stop - block)
+        _measure(planes, offsets, tables, block, n, totals)
+        for chunk in range(0, n, CHUNK):
+            end = min(chunk + CHUNK, n)
+            lowest = load(totals, np.uint64(chunk))
+            for j in range(np.uint64(chunk), np.uint64(end)):
+                lowest = smaller(lowest, load(totals, j))
+            store(least, np.uint64(0), lowest)
+            for q in range(n_queries):
+                if least[q] < limits[q]:
+                    for j in range(chunk, end):
+                        value = totals[j * LANES + q]
+                        if value < limits[q]:
+                            found[q], sizes[q], limits[q] = _keep(found[q], sizes[q], k, limits[q], value, block + j)
+    return _results(found, sizes)
+
+
+@njit(inline="always")
+def _add_weights(planes, best, weights, first, last, start, n, part):
+    """Set part[j] to the sum of weights of the bits in which bytes first to last - 1 of code start + j differ."""
+    part[:n] = 0
+    for b in range(first, last):
+        plane, query, w = planes[b, start : start + n], best[b], weights[b]
+        w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
+        for j in range(np.uint64(n)):
+            x = np.uint8(plane[j] ^ query)
+            total = add_if(part[j], x, np.uint8(128), w0)
+            total = add_if(total, x, np.uint8(64), w1)
+            total = add_if(total, x, np.uint8(32), w2)
+            total = add_if(total, x, np.uint8(16), w3)
+            total = add_if(total, x, np.uint8(8), w4)
+            total = add_if(total, x, np.uint8(4), w5)
+            total = add_if(total, x, np.uint8(2), w6)
+            part[j] = add_if(total, x, np.uint8(1), w7)
+
+
+@njit(inline="always")
+def _bound(planes, offsets, best, weights, step, lowest, start, n, part, bounds):
+    """Set bounds[j] to a lower bound of the distance to code start + j, for j < n."""
+    n_bytes = planes.shape[0]
+    if offsets.size:
+        for j in range(np.uint64(n)):
+            bounds[j] = lowest + offsets[np.uint64(start) + j]
+    else:
+        bounds[:n] = lowest
+    for first in range(0, n_bytes, BIT_PLANES):
+        _add_weights(planes, best, weights, first, min(first + BIT_PLANES, n_bytes), start, n, part)
+        for j in range(np.uint64(n)):
+            bounds[j] += step * np.float32(part[j])
+
+
+@njit(nogil=True, cache=True)
+def scan_bits(planes, offsets, table, best, weights, step, lowest, k, limit, start, stop):
+    """Find at most k of the codes start to stop - 1, the nearest of one query, at distances below `limit`.
+
+    Parameters
+    ----------
+    planes, offsets, k, limit, start, stop
+        As in `scan_lanes`.
+    table : ndarray of float32, shape (n_bytes, 256)
+    best : ndarray of uint8, shape (n_bytes,)
+        The code with the smallest bound.
+    weights : ndarray of uint8, shape (n_bytes, 8)
+        Units of `step` by which the bound rises if a code differs from `best` in a bit.
+    step, lowest : float32
+        The bound of a code without its offset is `lowest`, plus `step` times its weights, rounding errors included.
+
+    Returns
+    -------
+    stops, distance, position
+        As in `scan_lanes`, of one query.
+    """
+    part, bounds = np.empty(BIT_BLOCK, np.uint8), np.empty(BIT_BLOCK, np.float32)
+    found, size = np.empty(min(k, 1024), np.uint64), 0
+    for block in range(start, stop, BIT_BLOCK):
+        n = min(BIT_BLOCK, stop - block)
+        _bound(planes, offsets, best, weights, step, lowest, block, n, part, bounds)
+        for chunk in range(0, n, CHUNK):
+            end = min(chunk + CHUNK, n)
+            least = bounds[chunk]
+            for j in range(np.uint64(chunk), np.uint64(end)):
+                least = min(least, bounds[j])
+            if least >= limit:
+                continue
+            for j in range(chunk, end):
+                if bounds[j] < limit:
+                    value = offsets[block + j] if offsets.size else np.float32(0)
+                    for b in range(planes.shape[0]):
+                        value += table[b, planes[b, block + j]]
+                    if value < limit:
+                        found, size, limit = _keep(found, size, k, limit, value, block + j)
+    return _results([found], np.array([size]))
