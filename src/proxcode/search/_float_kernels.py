@@ -1,15 +1,17 @@
 """Numba kernels of a scan with float queries: the codes with the smallest sums of table entries.
 
-`scan_lanes` compares `LANES` queries at a time with all codes. The tables are transposed, so that the entries of all
-queries for one value of a byte are contiguous: a byte of a code costs one vector load and one vector addition.
+Both kernels compute a lower bound of the distance to all codes in small integers, whose unit is `step`, and the
+distance itself of the few codes whose bound is below the limit, the distance of the k-th code found so far.
 
-`scan_bits` compares one query whose tables are sums over bits. It adds up weights that are rounded down to 8 bits, 64
-codes per instruction, which gives a lower bound of the distance, and computes the distance of the few codes whose bound
-is small enough.
+`scan_lanes` compares `LANES` queries at a time. Their tables hold 16-bit integers and are transposed, so that the
+entries of all queries for one value of a byte are contiguous: a byte of a code costs one vector load and one addition.
 
-Both compute distances in single precision, in the order of the bytes, so their results are equal. The codes found are
-64-bit keys whose order is that of distances, then of positions. The kernels release Python's lock and share no memory
-that they write to, so the caller may run them in parallel threads.
+`scan_bits` compares one query whose tables are sums over bits. It adds up 8-bit weights of bits, for 64 codes at a
+time.
+
+Distances are summed in single precision, in the order of the bytes, so the results of both are equal. The codes found
+are 64-bit keys whose order is that of distances, then of positions. The kernels release Python's lock and share no
+memory that they write to, so the caller may run them in parallel threads.
 """
 
 import numpy as np
@@ -18,8 +20,8 @@ from numba import njit
 from proxcode.search._lanes import LANES, add, add_if, bits_of, fill, from_bits, load, smaller, store
 from proxcode.search._scan_kernels import doubled
 
-# Codes whose distances to all lanes are computed at a time: 32 KiB.
-LANE_BLOCK = 512
+# Codes whose bounds for all lanes are computed at a time: 16 KiB.
+LANE_BLOCK = 256
 # Bytes of a code whose tables are used at a time: 128 KiB, which fit into the second-level cache.
 LANE_PLANES = 8
 # Codes whose lower bounds are computed at a time.
@@ -98,30 +100,51 @@ def _results(found, sizes):
 
 
 @njit(inline="always")
-def _measure(planes, offsets, tables, start, n, totals):
-    """Set entries j * LANES and following of `totals` to the distances of all lanes to code start + j, for j < n."""
+def _exact(planes, offsets, table, position):
+    """Return the distance from a query to one code, its table of shape (n_bytes, 256)."""
+    total = offsets[position] if offsets.size else np.float32(0)
+    for b in range(planes.shape[0]):
+        total += table[b, planes[b, position]]
+    return total
+
+
+@njit(inline="always")
+def _measure(planes, offsets, entries, start, n, totals):
+    """Set entries j * LANES and following of `totals` to the units of all lanes for code start + j, for j < n."""
     n_bytes, first_code = planes.shape[0], np.uint64(start)
     for first in range(0, n_bytes, LANE_PLANES):
         last = np.uint64(min(first + LANE_PLANES, n_bytes))
         for j in range(np.uint64(n)):
-            offset = offsets[first_code + j] if offsets.size else np.float32(0)
+            offset = offsets[first_code + j] if offsets.size else np.uint16(0)
             total = load(totals, j) if first else fill(offset)
             for b in range(np.uint64(first), last):
-                total = add(total, load(tables, b * np.uint64(256) + np.uint64(planes[b, first_code + j])))
+                total = add(total, load(entries, b * np.uint64(256) + np.uint64(planes[b, first_code + j])))
             store(totals, j, total)
 
 
+@njit(inline="always")
+def _in_units(limit, lowest, step):
+    """Return the number of units from which a bound is at least the limit."""
+    return np.int64(min(max(np.ceil((limit - lowest) / step), 0.0), 65536.0))
+
+
 @njit(nogil=True, cache=True)
-def scan_lanes(planes, offsets, tables, n_queries, k, limit, start, stop):
+def scan_lanes(planes, offsets, tables, entries, unit_offsets, step, lowest, k, limit, start, stop):
     """Find at most k of the codes start to stop - 1 for each query, the nearest, at distances below `limit`.
 
     Parameters
     ----------
     planes : ndarray of uint8, shape (n_bytes, n)
     offsets : ndarray of float32, shape (n,), or (0,) if all are 0
-    tables : ndarray of float32, shape (n_bytes, 256, LANES)
-    n_queries : int
-        Number of lanes that are used.
+    tables : ndarray of float32, shape (n_queries, n_bytes, 256)
+    entries : ndarray of uint16, shape (n_bytes, 256, LANES)
+        The tables in units of `step`, rounded down. The first `n_queries` lanes are used.
+    unit_offsets : ndarray of uint16, of the shape of `offsets`
+        The offsets in the same units, rounded down.
+    step : float
+    lowest : ndarray of float64, shape (n_queries,)
+        The bound of the distance from query q is lowest[q], plus `step` times the units of a code, rounding errors
+        included.
     k : int
     limit : float32
     start, stop : int
@@ -132,24 +155,29 @@ def scan_lanes(planes, offsets, tables, n_queries, k, limit, start, stop):
         The end of the results of each query, and the distances and positions of all results, per query in order of
         increasing distance, ties in order of position.
     """
-    totals, least = np.empty(LANE_BLOCK * LANES, np.float32), np.empty(LANES, np.float32)
+    n_queries = len(tables)
+    totals, least = np.empty(LANE_BLOCK * LANES, np.uint16), np.empty(LANES, np.uint16)
     found = [np.empty(min(k, 1024), np.uint64) for _ in range(n_queries)]
     sizes, limits = np.zeros(n_queries, np.int64), np.full(n_queries, limit)
+    units = np.array([_in_units(limit, lowest[q], step) for q in range(n_queries)])
     for block in range(start, stop, LANE_BLOCK):
         n = min(LANE_BLOCK, stop - block)
-        _measure(planes, offsets, tables, block, n, totals)
+        _measure(planes, unit_offsets, entries, block, n, totals)
         for chunk in range(0, n, CHUNK):
             end = min(chunk + CHUNK, n)
-            lowest = load(totals, np.uint64(chunk))
+            smallest = load(totals, np.uint64(chunk))
             for j in range(np.uint64(chunk), np.uint64(end)):
-                lowest = smaller(lowest, load(totals, j))
-            store(least, np.uint64(0), lowest)
+                smallest = smaller(smallest, load(totals, j))
+            store(least, np.uint64(0), smallest)
             for q in range(n_queries):
-                if least[q] < limits[q]:
-                    for j in range(chunk, end):
-                        value = totals[j * LANES + q]
+                if least[q] >= units[q]:
+                    continue
+                for j in range(chunk, end):
+                    if totals[j * LANES + q] < units[q]:
+                        value = _exact(planes, offsets, tables[q], block + j)
                         if value < limits[q]:
                             found[q], sizes[q], limits[q] = _keep(found[q], sizes[q], k, limits[q], value, block + j)
+                            units[q] = _in_units(limits[q], lowest[q], step)
     return _results(found, sizes)
 
 
@@ -222,9 +250,7 @@ def scan_bits(planes, offsets, table, best, weights, step, lowest, k, limit, sta
                 continue
             for j in range(chunk, end):
                 if bounds[j] < limit:
-                    value = offsets[block + j] if offsets.size else np.float32(0)
-                    for b in range(planes.shape[0]):
-                        value += table[b, planes[b, block + j]]
+                    value = _exact(planes, offsets, table, block + j)
                     if value < limit:
                         found, size, limit = _keep(found, size, k, limit, value, block + j)
     return _results([found], np.array([size]))

@@ -1,4 +1,4 @@
-"""A vector of `LANES` single-precision numbers as a type of numba, one lane per query.
+"""A vector of `LANES` 16-bit integers as a type of numba, one lane per query, and operations on single numbers.
 
 LLVM vectorises no loop whose reads it cannot tell from its writes, as those through lookup tables. With an explicit
 vector type each operation below is one or few instructions on any processor.
@@ -9,16 +9,16 @@ from numba import types
 from numba.extending import intrinsic, models, register_model
 
 # Queries that are compared with a code at a time: one register of 512 bits, or two of 256.
-LANES = 16
+LANES = 32
 
-_VECTOR = ir.VectorType(ir.FloatType(), LANES)
+_VECTOR = ir.VectorType(ir.IntType(16), LANES)
 
 
 class LanesType(types.Type):
     """The numba type of a vector."""
 
     def __init__(self):
-        super().__init__(name=f"Float32Lanes{LANES}")
+        super().__init__(name=f"Uint16Lanes{LANES}")
 
 
 @register_model(LanesType)
@@ -39,20 +39,20 @@ def _address(context, builder, array_type, array, row):
 
 @intrinsic
 def load(typingctx, array, row):
-    """Return entries row * LANES to (row + 1) * LANES - 1 of a contiguous array of float32."""
+    """Return entries row * LANES to (row + 1) * LANES - 1 of a contiguous array of uint16."""
 
     def codegen(context, builder, signature, args):
-        return builder.load(_address(context, builder, signature.args[0], *args), align=4)
+        return builder.load(_address(context, builder, signature.args[0], *args), align=2)
 
     return _lanes(array, types.uint64), codegen
 
 
 @intrinsic
 def store(typingctx, array, row, vector):
-    """Write a vector to entries row * LANES to (row + 1) * LANES - 1 of a contiguous array of float32."""
+    """Write a vector to entries row * LANES to (row + 1) * LANES - 1 of a contiguous array of uint16."""
 
     def codegen(context, builder, signature, args):
-        builder.store(args[2], _address(context, builder, signature.args[0], *args[:2]), align=4)
+        builder.store(args[2], _address(context, builder, signature.args[0], *args[:2]), align=2)
         return context.get_dummy_value()
 
     return types.void(array, types.uint64, _lanes), codegen
@@ -68,7 +68,7 @@ def fill(typingctx, value):
         zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
         return builder.shuffle_vector(first, nothing, zeros)
 
-    return _lanes(types.float32), codegen
+    return _lanes(types.uint16), codegen
 
 
 @intrinsic
@@ -76,7 +76,7 @@ def add(typingctx, a, b):
     """Return a + b."""
 
     def codegen(context, builder, signature, args):
-        return builder.fadd(*args)
+        return builder.add(*args)
 
     return _lanes(_lanes, _lanes), codegen
 
@@ -86,7 +86,7 @@ def smaller(typingctx, a, b):
     """Return the smaller number of each lane."""
 
     def codegen(context, builder, signature, args):
-        return builder.select(builder.fcmp_ordered("<", *args), *args)
+        return builder.select(builder.icmp_unsigned("<", *args), *args)
 
     return _lanes(_lanes, _lanes), codegen
 

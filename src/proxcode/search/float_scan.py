@@ -16,6 +16,7 @@ from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from proxcode.hamming import Codes
 from proxcode.search._float_kernels import BIT_PLANES, scan_bits, scan_lanes
@@ -25,9 +26,11 @@ from proxcode.search.planes import BytePlanes, Found, split_by_query
 from proxcode.search.tasks import scan_all
 
 # Queries from which a group is compared with all lanes, although some of them are not used.
-MIN_LANES = 5
+MIN_LANES = 8
 # Bytes of codes times queries, about a millisecond, below which threads cost more than they save.
 MIN_THREADED_BYTES = 16_000_000
+# Largest sum of 16-bit units of a code, with room for rounding.
+MAX_UNITS = 65_000
 # Codes whose offsets are computed at a time.
 OFFSET_BLOCK = 65_536
 # Largest difference between tables and sums over bits, as a fraction of the range of the distances.
@@ -88,11 +91,34 @@ class BitWeights(NamedTuple):
         sums = [size[first : first + BIT_PLANES].sum() for first in range(0, n_bytes, BIT_PLANES)]
         step = np.float32(max(sums) / 255 * (1 + 1e-6)) or np.float32(1)
         lowest = (exact[:, 0] + residual.min(axis=1) + np.minimum(effect, 0).sum(axis=1)).sum()
-        # Bound of the rounding errors of both sums in single precision.
-        largest = np.abs(exact).max(axis=1).sum() + size.sum() + largest_offset
-        lowest -= (2 * n_bytes + 16) * 2.0**-24 * largest
+        lowest -= _rounding(n_bytes) * (np.abs(exact).max(axis=1).sum() + size.sum() + largest_offset)
         weights = np.floor(size / np.float64(step)).astype(np.uint8)
         return cls(np.packbits(effect < 0, axis=1)[:, 0], weights, step, np.float32(lowest))
+
+
+class Quantised(NamedTuple):
+    """Lower bounds of the distances of a group of queries, as `scan_lanes` computes them: see there."""
+
+    entries: NDArray[np.uint16]
+    unit_offsets: NDArray[np.uint16]
+    step: float
+    lowest: NDArray[np.float64]
+
+    @classmethod
+    def from_tables(cls, tables: Floats, offsets: Floats) -> Quantised:
+        """Return lower bounds for tables of shape (n_queries, n_bytes, 256)."""
+        n_queries, n_bytes, _ = tables.shape
+        exact = tables.astype(np.float64)
+        smallest, largest = exact.min(axis=2), exact.max(axis=2)
+        first, last = _range(offsets)
+        # All queries share one unit, so that the units of an offset are the same for all of them.
+        step = ((largest - smallest).sum(axis=1).max() + last - first) / MAX_UNITS or 1.0
+        entries = np.zeros((n_bytes, 256, LANES), np.uint16)
+        entries[:, :, :n_queries] = ((exact - smallest[:, :, None]) / step).transpose(1, 2, 0)
+        unit_offsets = ((offsets.astype(np.float64) - first) / step).astype(np.uint16)
+        magnitude = np.maximum(largest, -smallest).sum(axis=1) + max(last, -first)
+        lowest = smallest.sum(axis=1) + first - _rounding(n_bytes) * magnitude
+        return cls(entries, unit_offsets, float(step), lowest)
 
 
 class FloatScan:
@@ -115,9 +141,8 @@ class FloatScan:
         offsets = self.offsets.get(queries.offsets, codes)
 
         def by_lanes(tables: Floats, start: int, stop: int) -> list[Found]:
-            lanes = np.zeros((codes.n_bytes, 256, LANES), np.float32)
-            lanes[:, :, : len(tables)] = tables.transpose(1, 2, 0)
-            return split_by_query(k, *scan_lanes(codes.array, offsets, lanes, len(tables), k, limit, start, stop))
+            bound = Quantised.from_tables(tables, offsets)
+            return split_by_query(k, *scan_lanes(codes.array, offsets, tables, *bound, k, limit, start, stop))
 
         def by_bits(table: Floats, bound: BitWeights, start: int, stop: int) -> list[Found]:
             return split_by_query(k, *scan_bits(codes.array, offsets, table, *bound, k, limit, start, stop))
@@ -133,7 +158,16 @@ class FloatScan:
 
 def _bit_weights(tables: Floats, offsets: Floats) -> list[BitWeights]:
     """Return lower bounds for the tables of some queries, none if one of them is not a sum over bits."""
-    largest_offset = max(float(offsets.max()), -float(offsets.min())) if len(offsets) else 0.0
-    bounds = [BitWeights.from_table(table, largest_offset) for table in tables]
+    first, last = _range(offsets)
+    bounds = [BitWeights.from_table(table, max(last, -first)) for table in tables]
     known = [bound for bound in bounds if bound is not None]
     return known if len(known) == len(bounds) else []
+
+
+def _range(offsets: Floats) -> tuple[float, float]:
+    return (float(offsets.min()), float(offsets.max())) if len(offsets) else (0.0, 0.0)
+
+
+def _rounding(n_bytes: int) -> float:
+    """Return a bound of the errors of a distance and of its lower bound, relative to the magnitude of their terms."""
+    return (2 * n_bytes + 16) * 2.0**-24
