@@ -27,7 +27,7 @@ LANE_PLANES = 8
 # Codes whose lower bounds are computed at a time.
 BIT_BLOCK = 4096
 # Bytes of a code whose rounded weights have a sum of at most 255.
-BIT_PLANES = 8
+BIT_PLANES = 4
 # Codes whose smallest distance is compared with the limit before the codes are examined one by one.
 CHUNK = 64
 
@@ -109,14 +109,13 @@ def _exact(planes, offsets, table, position):
 
 
 @njit(inline="always")
-def _measure(planes, offsets, entries, start, n, totals):
-    """Set entries j * LANES and following of `totals` to the units of all lanes for code start + j, for j < n."""
+def _measure(planes, entries, start, n, units, totals):
+    """Set entries j * LANES and following of `totals` to units[j] plus those of code start + j, for j < n."""
     n_bytes, first_code = planes.shape[0], np.uint64(start)
     for first in range(0, n_bytes, LANE_PLANES):
         last = np.uint64(min(first + LANE_PLANES, n_bytes))
         for j in range(np.uint64(n)):
-            offset = offsets[first_code + j] if offsets.size else np.uint16(0)
-            total = load(totals, j) if first else fill(offset)
+            total = load(totals, j) if first else fill(units[j])
             for b in range(np.uint64(first), last):
                 total = add(total, load(entries, b * np.uint64(256) + np.uint64(planes[b, first_code + j])))
             store(totals, j, total)
@@ -129,7 +128,7 @@ def _in_units(limit, lowest, step):
 
 
 @njit(nogil=True, cache=True)
-def scan_lanes(planes, offsets, tables, entries, unit_offsets, step, lowest, k, limit, start, stop):
+def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, k, limit, start, stop):
     """Find at most k of the codes start to stop - 1 for each query, the nearest, at distances below `limit`.
 
     Parameters
@@ -139,8 +138,8 @@ def scan_lanes(planes, offsets, tables, entries, unit_offsets, step, lowest, k, 
     tables : ndarray of float32, shape (n_queries, n_bytes, 256)
     entries : ndarray of uint16, shape (n_bytes, 256, LANES)
         The tables in units of `step`, rounded down. The first `n_queries` lanes are used.
-    unit_offsets : ndarray of uint16, of the shape of `offsets`
-        The offsets in the same units, rounded down.
+    smallest_offset : float32
+        Smallest offset, that of a code whose offset is 0 units.
     step : float
     lowest : ndarray of float64, shape (n_queries,)
         The bound of the distance from query q is lowest[q], plus `step` times the units of a code, rounding errors
@@ -155,14 +154,18 @@ def scan_lanes(planes, offsets, tables, entries, unit_offsets, step, lowest, k, 
         The end of the results of each query, and the distances and positions of all results, per query in order of
         increasing distance, ties in order of position.
     """
-    n_queries = len(tables)
+    n_queries, inverse = len(tables), np.float32(1 / step)
+    units_of_offset = np.zeros(LANE_BLOCK, np.uint16)
     totals, least = np.empty(LANE_BLOCK * LANES, np.uint16), np.empty(LANES, np.uint16)
     found = [np.empty(min(k, 1024), np.uint64) for _ in range(n_queries)]
     sizes, limits = np.zeros(n_queries, np.int64), np.full(n_queries, limit)
     units = np.array([_in_units(limit, lowest[q], step) for q in range(n_queries)])
     for block in range(start, stop, LANE_BLOCK):
         n = min(LANE_BLOCK, stop - block)
-        _measure(planes, unit_offsets, entries, block, n, totals)
+        if offsets.size:
+            for j in range(np.uint64(n)):
+                units_of_offset[j] = np.uint16((offsets[np.uint64(block) + j] - smallest_offset) * inverse)
+        _measure(planes, entries, block, n, units_of_offset, totals)
         for chunk in range(0, n, CHUNK):
             end = min(chunk + CHUNK, n)
             smallest = load(totals, np.uint64(chunk))

@@ -24,12 +24,14 @@ def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_thre
         return list(pool.map(function, tasks))
 
 
-def scan_all(scans: Sequence[RangeScan], start: int, stop: int, k: int, n_threads: int) -> list[Found]:
+def scan_all(
+    scans: Sequence[RangeScan], start: int, stop: int, k: int, n_threads: int, n_ranges: int | None = None
+) -> list[Found]:
     """Scan the codes start to stop - 1, with one function per group of queries; return the k nearest codes per query.
 
-    If there are fewer groups than threads, each group scans several ranges of the codes.
+    Each group scans `n_ranges` ranges of the codes, by default several if there are fewer groups than threads.
     """
-    n_ranges = min(stop - start, -(-n_threads // len(scans)))
+    n_ranges = min(stop - start, n_ranges or -(-n_threads // len(scans)))
     edges = np.linspace(start, stop, n_ranges + 1).astype(np.int64).tolist()
     tasks = [(scan, *limits) for scan in scans for limits in pairwise(edges)]
     found = in_threads(lambda task: task[0](*task[1:]), tasks, n_threads)
