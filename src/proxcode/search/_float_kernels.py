@@ -1,13 +1,13 @@
 """Numba kernels of a scan with float queries: the codes with the smallest sums of table entries.
 
-Both kernels compute a lower bound of the distance to all codes in small integers, whose unit is `step`, and the
+Two kernels compute a lower bound of the distance to all codes in small integers, whose unit is `step`, and the
 distance itself of the few codes whose bound is below the limit, the distance of the k-th code found so far.
 
 `scan_lanes` compares `LANES` queries at a time. Their tables hold 16-bit integers and are transposed, so that the
 entries of all queries for one value of a byte are contiguous: a byte of a code costs one vector load and one addition.
 
-`scan_bits` compares one query whose tables are sums over bits. It adds up 8-bit weights of bits, for 64 codes at a
-time.
+`scan_one` compares one query. If its tables are sums over bits, it adds up 8-bit weights of bits, for 64 codes at a
+time; otherwise, the bound is the distance itself.
 
 Distances are summed in single precision, in the order of the bytes, so the results of both are equal. The codes found
 are 64-bit keys whose order is that of distances, then of positions. The kernels release Python's lock and share no
@@ -17,7 +17,19 @@ memory that they write to, so the caller may run them in parallel threads.
 import numpy as np
 from numba import njit
 
-from proxcode.search._lanes import LANES, add, add_if, bits_of, fill, from_bits, load, smaller, store
+from proxcode.search._lanes import (
+    LANES,
+    add,
+    add_if,
+    bits_of,
+    fill,
+    from_bits,
+    lanes_below,
+    load,
+    lowest_one,
+    smaller,
+    store,
+)
 from proxcode.search._scan_kernels import doubled
 
 # Codes whose bounds for all lanes are computed at a time: 16 KiB.
@@ -28,8 +40,9 @@ LANE_PLANES = 8
 BIT_BLOCK = 4096
 # Bytes of a code whose rounded weights have a sum of at most 255.
 BIT_PLANES = 4
-# Codes whose smallest distance is compared with the limit before the codes are examined one by one.
-CHUNK = 64
+# Codes whose smallest bound is compared with the limit before the codes are examined one by one.
+LANE_CHUNK = 16
+BIT_CHUNK = 32
 
 _SIGN = np.uint32(1 << 31)
 _ALL = np.uint32(0xFFFFFFFF)
@@ -124,7 +137,7 @@ def _measure(planes, entries, start, n, units, totals):
 @njit(inline="always")
 def _in_units(limit, lowest, step):
     """Return the number of units from which a bound is at least the limit."""
-    return np.int64(min(max(np.ceil((limit - lowest) / step), 0.0), 65536.0))
+    return np.uint16(min(max(np.ceil((limit - lowest) / step), 0.0), 65535.0))
 
 
 @njit(nogil=True, cache=True)
@@ -156,25 +169,28 @@ def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, 
     """
     n_queries, inverse = len(tables), np.float32(1 / step)
     units_of_offset = np.zeros(LANE_BLOCK, np.uint16)
-    totals, least = np.empty(LANE_BLOCK * LANES, np.uint16), np.empty(LANES, np.uint16)
+    totals = np.empty(LANE_BLOCK * LANES, np.uint16)
     found = [np.empty(min(k, 1024), np.uint64) for _ in range(n_queries)]
     sizes, limits = np.zeros(n_queries, np.int64), np.full(n_queries, limit)
-    units = np.array([_in_units(limit, lowest[q], step) for q in range(n_queries)])
+    # Lanes that are not used are below no limit.
+    units = np.zeros(LANES, np.uint16)
+    for q in range(n_queries):
+        units[q] = _in_units(limit, lowest[q], step)
     for block in range(start, stop, LANE_BLOCK):
         n = min(LANE_BLOCK, stop - block)
         if offsets.size:
             for j in range(np.uint64(n)):
                 units_of_offset[j] = np.uint16((offsets[np.uint64(block) + j] - smallest_offset) * inverse)
         _measure(planes, entries, block, n, units_of_offset, totals)
-        for chunk in range(0, n, CHUNK):
-            end = min(chunk + CHUNK, n)
+        for chunk in range(0, n, LANE_CHUNK):
+            end = min(chunk + LANE_CHUNK, n)
             smallest = load(totals, np.uint64(chunk))
             for j in range(np.uint64(chunk), np.uint64(end)):
                 smallest = smaller(smallest, load(totals, j))
-            store(least, np.uint64(0), smallest)
-            for q in range(n_queries):
-                if least[q] >= units[q]:
-                    continue
+            lanes = lanes_below(smallest, load(units, np.uint64(0)))
+            while lanes:
+                q = lowest_one(lanes)
+                lanes &= lanes - np.uint32(1)
                 for j in range(chunk, end):
                     if totals[j * LANES + q] < units[q]:
                         value = _exact(planes, offsets, tables[q], block + j)
@@ -218,8 +234,46 @@ def _bound(planes, offsets, best, weights, step, lowest, start, n, part, bounds)
             bounds[j] += step * np.float32(part[j])
 
 
+@njit(inline="always")
+def _sum_entries(planes, offsets, table, start, n, totals):
+    """Set totals[j] to the distance to code start + j, for j < n."""
+    if offsets.size:
+        totals[:n] = offsets[start : start + n]
+    else:
+        totals[:n] = 0
+    for b in range(planes.shape[0]):
+        plane, entries = planes[b, start : start + n], table[b]
+        for j in range(np.uint64(n)):
+            totals[j] += entries[plane[j]]
+
+
 @njit(nogil=True, cache=True)
-def scan_bits(planes, offsets, table, best, weights, step, lowest, k, limit, start, stop):
+def bit_effects(table):
+    """Return the difference that each bit makes to a table of shape (n_bytes, 256), and what it leaves unexplained.
+
+    Returns
+    -------
+    effect : ndarray of float64, shape (n_bytes, 8)
+        Entries of the values with one bit that is 1, the highest bit first, less the entry of 0.
+    smallest, largest : ndarray of float64, shape (n_bytes,)
+        Smallest and largest difference between an entry and the entry of 0 plus the effects of the bits that are 1.
+    """
+    n_bytes = len(table)
+    effect, sums = np.empty((n_bytes, 8)), np.zeros(256)
+    smallest, largest = np.zeros(n_bytes), np.zeros(n_bytes)
+    for b in range(n_bytes):
+        zero = np.float64(table[b, 0])
+        for bit in range(8):
+            effect[b, 7 - bit] = table[b, 1 << bit] - zero
+            for value in range(1 << bit, 2 << bit):
+                sums[value] = sums[value - (1 << bit)] + effect[b, 7 - bit]
+                residual = table[b, value] - zero - sums[value]
+                smallest[b], largest[b] = min(smallest[b], residual), max(largest[b], residual)
+    return effect, smallest, largest
+
+
+@njit(nogil=True, cache=True)
+def scan_one(planes, offsets, table, best, weights, step, lowest, k, limit, start, stop):
     """Find at most k of the codes start to stop - 1, the nearest of one query, at distances below `limit`.
 
     Parameters
@@ -229,8 +283,9 @@ def scan_bits(planes, offsets, table, best, weights, step, lowest, k, limit, sta
     table : ndarray of float32, shape (n_bytes, 256)
     best : ndarray of uint8, shape (n_bytes,)
         The code with the smallest bound.
-    weights : ndarray of uint8, shape (n_bytes, 8)
-        Units of `step` by which the bound rises if a code differs from `best` in a bit.
+    weights : ndarray of uint8, shape (n_bytes, 8), or (0, 8)
+        Units of `step` by which the bound rises if a code differs from `best` in a bit. If there are none, the bound is
+        the distance.
     step, lowest : float32
         The bound of a code without its offset is `lowest`, plus `step` times its weights, rounding errors included.
 
@@ -243,9 +298,12 @@ def scan_bits(planes, offsets, table, best, weights, step, lowest, k, limit, sta
     found, size = np.empty(min(k, 1024), np.uint64), 0
     for block in range(start, stop, BIT_BLOCK):
         n = min(BIT_BLOCK, stop - block)
-        _bound(planes, offsets, best, weights, step, lowest, block, n, part, bounds)
-        for chunk in range(0, n, CHUNK):
-            end = min(chunk + CHUNK, n)
+        if len(weights):
+            _bound(planes, offsets, best, weights, step, lowest, block, n, part, bounds)
+        else:
+            _sum_entries(planes, offsets, table, block, n, bounds)
+        for chunk in range(0, n, BIT_CHUNK):
+            end = min(chunk + BIT_CHUNK, n)
             least = bounds[chunk]
             for j in range(np.uint64(chunk), np.uint64(end)):
                 least = min(least, bounds[j])

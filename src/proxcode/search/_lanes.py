@@ -92,6 +92,26 @@ def smaller(typingctx, a, b):
 
 
 @intrinsic
+def lanes_below(typingctx, a, b):
+    """Return the lanes in which a < b as a bit mask, lane 0 in the lowest bit."""
+
+    def codegen(context, builder, signature, args):
+        return builder.bitcast(builder.icmp_unsigned("<", *args), ir.IntType(LANES))
+
+    return types.uint32(_lanes, _lanes), codegen
+
+
+@intrinsic
+def lowest_one(typingctx, mask):
+    """Return the number of the lowest bit that is 1."""
+
+    def codegen(context, builder, signature, args):
+        return builder.zext(builder.cttz(args[0], ir.Constant(ir.IntType(1), 1)), ir.IntType(64))
+
+    return types.int64(types.uint32), codegen
+
+
+@intrinsic
 def bits_of(typingctx, value):
     """Return the bits of a float32 as a uint32."""
 

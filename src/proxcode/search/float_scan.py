@@ -2,8 +2,8 @@
 
 1. The offsets of all codes are computed when a function of offsets is first used, and those of codes added since.
 2. Queries are compared with the codes in groups of `LANES`, each thread with a range of the codes.
-3. Of a last group with few queries, each is scanned by itself if its tables are sums over bits, which is faster: a
-   lower bound of the distance with weights of 8 bits per bit of the code excludes almost all codes.
+3. The queries of a last group that is small are scanned one by one, which is faster, above all if their tables are
+   sums over bits: a lower bound of the distance with an 8-bit weight for each bit then excludes almost all codes.
 
 The distances do not depend on the way, nor on the number of threads.
 """
@@ -18,14 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.hamming import Codes
-from proxcode.search._float_kernels import BIT_PLANES, scan_bits, scan_lanes
+from proxcode.search._float_kernels import BIT_PLANES, bit_effects, scan_lanes, scan_one
 from proxcode.search._lanes import LANES
 from proxcode.search.float_queries import FloatQueries, Floats, Offsets, offsets_of
 from proxcode.search.planes import BytePlanes, Found, split_by_query
 from proxcode.search.tasks import scan_all
 
 # Queries from which a group is compared with all lanes, although some of them are not used.
-MIN_LANES = 8
+MIN_LANES = 6
 # Bytes of codes times queries, about a millisecond, below which threads cost more than they save.
 MIN_THREADED_BYTES = 16_000_000
 # Largest sum of 16-bit units of a code, with room for rounding.
@@ -37,8 +37,6 @@ OFFSET_BLOCK = 65_536
 # Largest difference between tables and sums over bits, as a fraction of the range of the distances.
 MAX_RESIDUAL = 1 / 256
 
-_BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float64)
-
 
 class CodeOffsets(NamedTuple):
     """Offsets of codes, none if all are 0, and numbers that none of them is below or above."""
@@ -46,6 +44,11 @@ class CodeOffsets(NamedTuple):
     values: Floats = np.empty(0, np.float32)
     smallest: float = 0.0
     largest: float = 0.0
+
+    @property
+    def magnitude(self) -> float:
+        """Largest magnitude of an offset."""
+        return max(self.largest, -self.smallest)
 
     def extended(self, new: Floats) -> CodeOffsets:
         """Append the offsets of further codes."""
@@ -86,7 +89,7 @@ class StoredOffsets:
 
 
 class BitWeights(NamedTuple):
-    """A lower bound of the distance of one query, as `scan_bits` computes it: see there."""
+    """A lower bound of the distance of one query, as `scan_one` computes it: see there."""
 
     best: Codes
     weights: Codes
@@ -94,23 +97,20 @@ class BitWeights(NamedTuple):
     lowest: np.float32
 
     @classmethod
-    def from_table(cls, table: Floats, offsets: CodeOffsets) -> BitWeights | None:
-        """Return a lower bound for a table of shape (n_bytes, 256), None if the table is not a sum over bits."""
-        exact = table.astype(np.float64)
-        n_bytes = len(exact)
-        # Differences made by each bit, the highest first, and what they leave unexplained.
-        effect = exact[:, 128 >> np.arange(8)] - exact[:, :1]
-        residual = exact - exact[:, :1] - effect @ _BITS.T
+    def from_table(cls, table: Floats, offsets: CodeOffsets) -> BitWeights:
+        """Return a lower bound for a table of shape (n_bytes, 256), without weights if it is not a sum over bits."""
+        n_bytes = len(table)
+        effect, smallest, largest = bit_effects(table)
         size = np.abs(effect)
-        if np.ptp(residual, axis=1).sum() > MAX_RESIDUAL * size.sum():
-            return None
+        best = np.packbits(effect < 0, axis=1)[:, 0]
+        if (largest - smallest).sum() > MAX_RESIDUAL * size.sum():
+            return cls(best, np.empty((0, 8), np.uint8), np.float32(1), np.float32(0))
         sums = [size[first : first + BIT_PLANES].sum() for first in range(0, n_bytes, BIT_PLANES)]
         step = np.float32(max(max(sums) / 255 * (1 + 1e-6), MIN_STEP))
-        lowest = (exact[:, 0] + residual.min(axis=1) + np.minimum(effect, 0).sum(axis=1)).sum()
-        magnitude = np.abs(exact).max(axis=1).sum() + size.sum() + max(offsets.largest, -offsets.smallest)
-        lowest -= _rounding(n_bytes) * magnitude
-        weights = np.floor(size / np.float64(step)).astype(np.uint8)
-        return cls(np.packbits(effect < 0, axis=1)[:, 0], weights, step, np.float32(lowest))
+        weights = (size / np.float64(step)).astype(np.uint8)
+        lowest = table[:, 0].sum(dtype=np.float64) + smallest.sum() + np.minimum(effect, 0).sum()
+        magnitude = np.abs(table).max(axis=1).sum(dtype=np.float64) + size.sum() + offsets.magnitude
+        return cls(best, weights, step, np.float32(lowest - _rounding(n_bytes) * magnitude))
 
 
 class Quantised(NamedTuple):
@@ -132,7 +132,7 @@ class Quantised(NamedTuple):
         step = max(float(spread) / MAX_UNITS, MIN_STEP)
         entries = np.zeros((n_bytes, 256, LANES), np.uint16)
         entries[:, :, :n_queries] = ((exact - smallest[:, :, None]) / step).transpose(1, 2, 0)
-        magnitude = np.maximum(largest, -smallest).sum(axis=1) + max(offsets.largest, -offsets.smallest)
+        magnitude = np.maximum(largest, -smallest).sum(axis=1) + offsets.magnitude
         lowest = smallest.sum(axis=1) + offsets.smallest - _rounding(n_bytes) * magnitude
         return cls(entries, np.float32(offsets.smallest), step, lowest)
 
@@ -160,25 +160,17 @@ class FloatScan:
             bound = Quantised.from_tables(tables, offsets)
             return split_by_query(k, *scan_lanes(codes.array, offsets.values, tables, *bound, k, limit, start, stop))
 
-        def by_bits(table: Floats, bound: BitWeights, start: int, stop: int) -> list[Found]:
-            return split_by_query(k, *scan_bits(codes.array, offsets.values, table, *bound, k, limit, start, stop))
+        def by_itself(table: Floats, start: int, stop: int) -> list[Found]:
+            bound = BitWeights.from_table(table, offsets)
+            return split_by_query(k, *scan_one(codes.array, offsets.values, table, *bound, k, limit, start, stop))
 
         groups = [queries.tables[first : first + LANES] for first in range(0, len(queries), LANES)]
-        bounds = _bit_weights(groups[-1], offsets) if len(groups[-1]) < MIN_LANES else []
-        single = groups.pop() if bounds else ()
-        scans = [partial(by_lanes, tables) for tables in groups]
-        scans += [partial(by_bits, table, bound) for table, bound in zip(single, bounds, strict=True)]
+        few = groups.pop() if len(groups[-1]) < MIN_LANES else ()
+        scans = [partial(by_lanes, tables) for tables in groups] + [partial(by_itself, table) for table in few]
         is_small = len(queries) * codes.n_codes * codes.n_bytes < MIN_THREADED_BYTES
         n_threads = 1 if is_small else self.n_threads
         # Each thread scans its range for all groups: their number is rarely a multiple of the number of threads.
         return scan_all(scans, 0, codes.n_codes, k, n_threads, n_ranges=n_threads)
-
-
-def _bit_weights(tables: Floats, offsets: CodeOffsets) -> list[BitWeights]:
-    """Return lower bounds for the tables of some queries, none if one of them is not a sum over bits."""
-    bounds = [BitWeights.from_table(table, offsets) for table in tables]
-    known = [bound for bound in bounds if bound is not None]
-    return known if len(known) == len(bounds) else []
 
 
 def _rounding(n_bytes: int) -> float:
