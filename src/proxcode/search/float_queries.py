@@ -81,6 +81,9 @@ class FloatQueries:
         n_queries, n_bits = given.shape
         if n_bits == 0:
             raise ValueError(f"weights has shape {given.shape}: expected at least one column, one per bit.")
+        # Comparisons with NaN are false.
+        if not (np.abs(given).sum(axis=1, dtype=np.float64) <= LARGEST).all():
+            raise ValueError(f"weights contains NaN, infinity or sums above {LARGEST:g}: expected finite weights.")
         n_bytes = -(-n_bits // 8)
         padded = np.zeros((n_queries, 8 * n_bytes), np.float32)
         padded[:, :n_bits] = given
@@ -90,9 +93,7 @@ class FloatQueries:
         tables = np.zeros((n_queries, n_bytes, 1), np.float32)
         # The first bit of a byte is its highest: each further bit doubles the number of values.
         for bit in range(8):
-            tables = (tables[..., None] + costs[:, :, bit]).reshape(n_queries, n_bytes, -1)
-        if not np.isfinite(given).all():
-            raise ValueError("weights contains NaN or infinity: expected finite weights.")
+            tables = (tables[..., None] + costs[:, :, bit]).reshape(n_queries, n_bytes, 2 << bit)
         return cls(tables)
 
     def __len__(self) -> int:
