@@ -156,7 +156,8 @@ def _check_tables(tables: ArrayLike) -> Floats:
             f"tables has shape {array.shape}: expected (n_queries, n_bytes, 256), one entry per value of each byte."
         )
     with np.errstate(over="ignore"):
-        checked: Floats = np.require(array, np.float32, ["C"])
+        # Numba would compile the kernels again for arrays that are read-only.
+        checked: Floats = np.require(array, np.float32, ["C", "W"])
     largest = np.maximum(checked.max(axis=2), -checked.min(axis=2)).sum(axis=1, dtype=np.float64)
     # Comparisons with NaN are false.
     if not (largest <= LARGEST).all():
