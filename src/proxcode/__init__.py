@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from proxcode.proximity import SameLabel as SameLabel
     from proxcode.proximity import SharedLabel as SharedLabel
     from proxcode.proximity import WithinRadius as WithinRadius
+    from proxcode.search import FloatQueries as FloatQueries
     from proxcode.search import HammingIndex as HammingIndex
 
 __version__ = "0.1.0"
@@ -34,7 +35,7 @@ _NAMES = {
     "hamming": ("pack", "unpack"),
     "hashing": ("ClassifierHash", "KernelHash", "LinearHash", "SVMHash"),
     "proximity": ("GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"),
-    "search": ("HammingIndex",),
+    "search": ("FloatQueries", "HammingIndex"),
 }
 _MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605

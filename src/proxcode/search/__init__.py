@@ -1,7 +1,17 @@
-"""Exact search among codes: `HammingIndex`, and rescoring of its candidates by a finer distance."""
+"""Exact search among codes: `HammingIndex`, float queries, and rescoring of candidates by a finer distance."""
 
+from proxcode.search.float_queries import FloatQueries
 from proxcode.search.index import HammingIndex
-from proxcode.search.rescoring import ByDistance, ByMargins, Rescoring
+from proxcode.search.rescoring import ByDistance, ByFloatQueries, ByMargins, Rescoring
 from proxcode.stores.base import Neighborhoods, Neighbors
 
-__all__ = ["ByDistance", "ByMargins", "HammingIndex", "Neighborhoods", "Neighbors", "Rescoring"]
+__all__ = [
+    "ByDistance",
+    "ByFloatQueries",
+    "ByMargins",
+    "FloatQueries",
+    "HammingIndex",
+    "Neighborhoods",
+    "Neighbors",
+    "Rescoring",
+]

@@ -8,22 +8,25 @@
    are, all queries of the call are scanned.
 5. Codes added after the hash tables were built are scanned. When they are many, the hash tables are rebuilt.
 
+Float queries are always scanned (`float_scan.py`).
+
 Costs are counted, not measured, so the same calls always take the same way. The results do not depend on the way.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import chain, pairwise
+from functools import partial
+from itertools import chain
 from threading import Lock
-from typing import TypeVar
 
 import joblib
 import numpy as np
 
 from proxcode.hamming import Codes
 from proxcode.search._scan_kernels import scan
+from proxcode.search.float_queries import FloatQueries
+from proxcode.search.float_scan import FloatScan
 from proxcode.search.multi_index import MultiIndex, build_cost, expected_costs, scan_cost
 from proxcode.search.planes import BytePlanes, Found, merge, split_by_query
+from proxcode.search.tasks import in_threads, scan_all
 
 # Queries per task: they are compared with a block of codes while it is in the processor's cache.
 GROUP = 16
@@ -42,12 +45,9 @@ N_TRIAL = 16
 # Hash tables are rebuilt when more than one code in this many is not in them.
 REBUILD_SHARE = 8
 
-Task = TypeVar("Task")
-Result = TypeVar("Result")
-
 
 class ExactSearch:
-    """Search engine of an index: holds the hash tables and the costs of past searches.
+    """Search engine of an index: holds the hash tables, the costs of past searches and offsets of codes.
 
     The codes of successive calls only grow: each call passes the codes of the previous call, possibly followed by
     further codes. Threads may share an engine; a thread that arrives while another one builds hash tables waits for
@@ -61,10 +61,21 @@ class ExactSearch:
         self.multi_index: MultiIndex | None = None
         self._spent = self._saved = 0.0
         self._building = Lock()
+        self.floats = FloatScan(self.n_threads)
 
-    def find(self, codes: BytePlanes, queries: Codes, k: int, radius: int) -> list[Found]:
-        """Find at most k codes per query, the nearest, at distance at most `radius`."""
-        k, radius = min(k, codes.n_codes), min(radius, 8 * codes.n_bytes)
+    def find(self, codes: BytePlanes, queries: Codes | FloatQueries, k: int, radius: float) -> list[Found]:
+        """Find at most k codes per query, the nearest, at distance at most `radius`, an integer for packed codes."""
+        if isinstance(queries, FloatQueries):
+            return self.floats.find(codes, queries, k, radius)
+        return self._find(codes, queries, k, int(min(radius, 8 * codes.n_bytes)))
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of hash tables and offsets in bytes."""
+        return self.floats.offsets.nbytes + (0 if self.multi_index is None else self.multi_index.nbytes)
+
+    def _find(self, codes: BytePlanes, queries: Codes, k: int, radius: int) -> list[Found]:
+        k = min(k, codes.n_codes)
         if k == 0 or len(queries) == 0:
             return [Found(np.empty(0, np.int32), np.empty(0, np.int64)) for _ in queries]
         # Numba would compile the kernels again for arrays that are read-only or not contiguous.
@@ -125,34 +136,21 @@ class ExactSearch:
         if found.count(None) > len(found) / 2:
             found += [None] * len(rest)
         else:
-            found += chain.from_iterable(self._in_threads(probe, _groups(rest, GROUP)))
+            found += chain.from_iterable(in_threads(probe, _groups(rest, GROUP), self.n_threads))
         missing = np.flatnonzero([of_query is None for of_query in found])
         scanned = iter(self._scan(codes, queries[missing], 0, k, radius) if len(missing) else [])
         return [next(scanned) if of_query is None else of_query for of_query in found]
 
     def _scan(self, codes: BytePlanes, queries: Codes, start: int, k: int, radius: int) -> list[Found]:
         """Compare queries with the codes from position `start` on."""
-        n_codes = codes.n_codes - start
-        is_small = len(queries) * n_codes * codes.n_bytes < MIN_THREADED_BYTES
+        is_small = len(queries) * (codes.n_codes - start) * codes.n_bytes < MIN_THREADED_BYTES
         n_threads = 1 if is_small else self.n_threads
         groups = _groups(queries, min(GROUP, -(-len(queries) // n_threads)))
-        n_ranges = min(n_codes, -(-n_threads // len(groups)))
-        edges = np.linspace(start, codes.n_codes, n_ranges + 1).astype(np.int64).tolist()
-        tasks = [(group, *limits) for group in groups for limits in pairwise(edges)]
 
-        def scan_range(task: tuple[Codes, int, int]) -> list[Found]:
-            group, first, stop = task
+        def scan_range(group: Codes, first: int, stop: int) -> list[Found]:
             return split_by_query(k, *scan(codes.array, group, k, radius, first, stop))
 
-        found = self._in_threads(scan_range, tasks)
-        of_ranges = [chain.from_iterable(found[number::n_ranges]) for number in range(n_ranges)]
-        return [merge(of_query, k) for of_query in zip(*of_ranges, strict=True)]
-
-    def _in_threads(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-        if self.n_threads == 1 or len(tasks) <= 1:
-            return [function(task) for task in tasks]
-        with ThreadPoolExecutor(self.n_threads) as pool:
-            return list(pool.map(function, tasks))
+        return scan_all([partial(scan_range, group) for group in groups], start, codes.n_codes, k, n_threads)
 
 
 def _groups(queries: Codes, size: int) -> list[Codes]:

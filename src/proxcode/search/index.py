@@ -3,7 +3,8 @@
 One search:
 
 1. take a snapshot of the codes and their ids,
-2. find the nearest codes, by a scan or with hash tables (`exact.py`),
+2. find the nearest codes, by a scan or with hash tables (`exact.py`), or by a scan with float queries
+   (`float_scan.py`),
 3. with rescoring: order these candidates by a finer distance,
 4. translate positions into ids.
 
@@ -20,11 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
 from proxcode.search.exact import ExactSearch
+from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes
 from proxcode.search.rescoring import Rescoring
 from proxcode.storage.container import Tensors, read_file, write_file
 from proxcode.stores.base import CodeStore, Ids, Neighborhoods, Neighbors
-from proxcode.utils.validation import check_integer
+from proxcode.utils.validation import check_integer, check_number
 
 
 class Snapshot(NamedTuple):
@@ -39,7 +41,7 @@ class Snapshot(NamedTuple):
 
 
 class HammingIndex(CodeStore):
-    """Exact search among codes by Hamming distance.
+    """Exact search among codes by Hamming distance, or by the distance of float queries.
 
     Several threads may search at the same time, also while one thread adds or removes codes.
 
@@ -102,8 +104,8 @@ class HammingIndex(CodeStore):
 
     @property
     def nbytes(self) -> int:
-        """Memory of codes, ids and hash tables in bytes."""
-        parts = (self._snapshot.codes.array, self._snapshot.ids.values, self._snapshot.engine.multi_index)
+        """Memory of codes, ids, hash tables and offsets of float queries in bytes."""
+        parts = (self._snapshot.codes.array, self._snapshot.ids.values, self._snapshot.engine)
         return sum(part.nbytes for part in parts if part is not None)
 
     def add(self, codes: ArrayLike, ids: ArrayLike | None = None) -> Self:
@@ -124,27 +126,27 @@ class HammingIndex(CodeStore):
         return self
 
     def search(
-        self, codes: ArrayLike, k: int = 10, *, rescore: Rescoring | None = None, oversample: float = 4.0
+        self, codes: ArrayLike | FloatQueries, k: int = 10, *, rescore: Rescoring | None = None, oversample: float = 4.0
     ) -> Neighbors:
         """Find the k nearest codes of each query.
 
         Parameters
         ----------
-        codes : array of uint8, shape (n_queries, ceil(n_bits / 8))
-            Packed codes of the queries.
+        codes : array of uint8, shape (n_queries, ceil(n_bits / 8)), or FloatQueries
+            Packed codes of the queries, compared by Hamming distance, or float queries, compared by their own distance.
         k : int, default=10
             Number of neighbours per query.
         rescore : Rescoring, default=None
-            A finer distance that orders the candidates: `ByMargins` or `ByDistance`.
+            A finer distance that orders the candidates: `ByMargins`, `ByFloatQueries` or `ByDistance`.
         oversample : float, default=4.0
-            With `rescore`, the nearest `oversample` times k codes by Hamming distance are the candidates.
+            With `rescore`, the nearest `oversample` times k codes are the candidates.
 
         Returns
         -------
         Neighbors
             Arrays of shape (n_queries, min(k, number of stored codes)).
         """
-        queries, k = check_codes(codes, self.n_bits), check_integer("k", k, 1)
+        queries, k = self._check_queries(codes), check_integer("k", k, 1)
         if not 1 <= oversample < np.inf:
             raise ValueError(f"oversample={oversample}: expected a finite number of at least 1.")
         if rescore is not None and len(rescore) != len(queries):
@@ -153,9 +155,10 @@ class HammingIndex(CodeStore):
             )
         now = self._snapshot
         n_candidates = min(now.codes.n_codes, k if rescore is None else int(np.ceil(k * oversample)))
-        found = now.engine.find(now.codes, queries, n_candidates, 8 * now.codes.n_bytes)
+        found = now.engine.find(now.codes, queries, n_candidates, np.inf)
         shape = (len(queries), n_candidates)
-        distance: NDArray[Any] = np.array([of_query.distance for of_query in found], np.int32).reshape(shape)
+        dtype = _distance_dtype(queries)
+        distance: NDArray[Any] = np.array([of_query.distance for of_query in found], dtype).reshape(shape)
         position = np.array([of_query.position for of_query in found], np.int64).reshape(shape)
         neighbor = now.ids.at(position)
         if rescore is None:
@@ -166,16 +169,37 @@ class HammingIndex(CodeStore):
         order = np.argsort(distance, axis=1, kind="stable")[:, :k]
         return Neighbors(np.take_along_axis(distance, order, axis=1), np.take_along_axis(neighbor, order, axis=1))
 
-    def within(self, codes: ArrayLike, radius: int) -> Neighborhoods:
-        """Find all codes at Hamming distance at most `radius`; parameters as in `CodeStore.within`."""
-        queries, radius = check_codes(codes, self.n_bits), check_integer("radius", radius, 0)
+    def within(self, codes: ArrayLike | FloatQueries, radius: float) -> Neighborhoods:
+        """Find all codes at distance at most `radius`.
+
+        Parameters
+        ----------
+        codes : array of uint8, shape (n_queries, ceil(n_bits / 8)), or FloatQueries
+            As in `search`.
+        radius : int, or float for float queries
+            Largest distance, inclusive; rounded to single precision for float queries.
+        """
+        queries = self._check_queries(codes)
+        is_float = isinstance(queries, FloatQueries)
+        radius = check_number("radius", radius) if is_float else check_integer("radius", radius, 0)
         now = self._snapshot
         found = now.engine.find(now.codes, queries, now.codes.n_codes, radius)
         offsets = np.cumsum([0, *(len(of_query.position) for of_query in found)])
         # The empty arrays set the dtype if there are no queries.
-        distance = np.concatenate([np.empty(0, np.int32), *(of_query.distance for of_query in found)])
+        distance = np.concatenate([np.empty(0, _distance_dtype(queries)), *(of_query.distance for of_query in found)])
         position = np.concatenate([np.empty(0, np.int64), *(of_query.position for of_query in found)])
         return Neighborhoods(offsets=offsets, distance=distance, neighbor=now.ids.at(position))
+
+    def _check_queries(self, queries: ArrayLike | FloatQueries) -> Codes | FloatQueries:
+        if not isinstance(queries, FloatQueries):
+            return check_codes(queries, self.n_bits)
+        n_bytes = self._snapshot.codes.n_bytes
+        if queries.n_bytes != n_bytes:
+            raise ValueError(
+                f"the float queries have tables for {queries.n_bytes} bytes: expected {n_bytes} bytes for "
+                f"{self.n_bits} bits."
+            )
+        return queries
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the index to a file, atomically; hash tables are not saved."""
@@ -215,3 +239,7 @@ class HammingIndex(CodeStore):
             )
         index._replace(planes, ids)
         return index
+
+
+def _distance_dtype(queries: Codes | FloatQueries) -> type[np.float32] | type[np.int32]:
+    return np.float32 if isinstance(queries, FloatQueries) else np.int32

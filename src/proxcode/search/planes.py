@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,12 +54,12 @@ class BytePlanes(NamedTuple):
 class Found(NamedTuple):
     """Codes found for one query in order of increasing distance; ties are in order of position."""
 
-    distance: NDArray[np.int32]
+    distance: NDArray[Any]
     position: NDArray[np.int64]
 
 
 def split_by_query(
-    k: int, stops: NDArray[np.int64], distance: NDArray[np.int32], position: NDArray[np.int64]
+    k: int, stops: NDArray[np.int64], distance: NDArray[Any], position: NDArray[np.int64]
 ) -> list[Found]:
     """Return the first k of the results of each query; those of query q end before stops[q]."""
     limits = [(start, min(start + k, stop)) for start, stop in pairwise([0, *stops.tolist()])]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import asymmetric_distances
+from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes
 
 Positions = NDArray[np.int64]
@@ -61,6 +62,25 @@ class ByMargins(Rescoring):
     def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float32]:
         """Return the asymmetric distances from one query to its candidates."""
         return asymmetric_distances(self.scores[query], codes.at(positions))[0]
+
+
+class ByFloatQueries(Rescoring):
+    """Rescoring by the distance of float queries.
+
+    Parameters
+    ----------
+    queries : FloatQueries
+    """
+
+    def __init__(self, queries: FloatQueries) -> None:
+        self.queries = queries
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float32]:
+        """Return the distances from one float query to its candidates."""
+        return self.queries.distances(codes.at(positions), slice(query, query + 1))[0]
 
 
 class ByDistance(Rescoring):

@@ -27,7 +27,7 @@ class Neighbors(NamedTuple):
     Attributes
     ----------
     distance : ndarray
-        Hamming distances, or the distances of a `Rescoring` where one was given.
+        Hamming distances (int32), or those of `FloatQueries` (float32) or of a `Rescoring` where such were given.
     neighbor : ndarray of int64
         Ids of the neighbours.
     """
@@ -43,13 +43,13 @@ class Neighborhoods(Sequence[Neighbors]):
     ----------
     offsets : ndarray of int64, shape (n_queries + 1,)
         The neighbours of query q are at positions offsets[q] to offsets[q + 1] - 1 of `distance` and `neighbor`.
-    distance : ndarray of int32, shape (n_found,)
-        Hamming distances, in increasing order within each query.
+    distance : ndarray of int32 or float32, shape (n_found,)
+        Hamming distances, or those of `FloatQueries`, in increasing order within each query.
     neighbor : ndarray of int64, shape (n_found,)
         Ids of the neighbours.
     """
 
-    def __init__(self, offsets: NDArray[np.int64], distance: NDArray[np.int32], neighbor: NDArray[np.int64]) -> None:
+    def __init__(self, offsets: NDArray[np.int64], distance: NDArray[Any], neighbor: NDArray[np.int64]) -> None:
         self.offsets, self.distance, self.neighbor = offsets, distance, neighbor
 
     def __len__(self) -> int:
