@@ -40,6 +40,7 @@ FITS: dict[str, FitKey] = {
     "AGH": one_fit,
     "IMH-LE": one_fit,
     "TSH": one_fit,
+    "FastHash": one_fit,
     "Hadamard": lambda n_bits, n_classes: hadamard_order(n_classes, n_bits),
     # The bits after those of the classes are 0.
     "ClassifierCode": lambda n_bits, n_classes: max(n_classes - n_bits, 0),
