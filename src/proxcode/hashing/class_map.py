@@ -39,7 +39,7 @@ class Strength(NamedTuple):
 
 PLAIN = Strength(1.0, 1.0)
 # Candidates, from the weakest to the strongest.
-STRENGTHS = (PLAIN, Strength(0.9, 0.7), Strength(0.9, 0.5), Strength(0.5, 0.5), Strength(0.5, 0.3), Strength(0.2, 0.3))
+STRENGTHS = (PLAIN, Strength(0.9, 0.7), Strength(0.9, 0.5), Strength(0.5, 0.5), Strength(0.2, 0.5))
 # Largest number of principal axes.
 MAX_AXES = 256
 # Numbers of random samples that the principal axes, and the covariances, are computed from.
@@ -121,7 +121,7 @@ def fit_class_map(X: Matrix, classes: NDArray[Any], rng: np.random.Generator) ->
     >>> X, y = load_digits(return_X_y=True)
     >>> class_map = fit_class_map(X[y < 7], y[y < 7], np.random.default_rng(0))
     >>> class_map.scores.shape, class_map(X[y >= 7]).shape
-    ((8, 6), (533, 64))
+    ((8, 5), (533, 64))
     """
     with one_blas_thread:
         rows = _subset(len(X), COVARIANCE_SAMPLES, rng)
@@ -151,8 +151,7 @@ def choose_strength(scores: Matrix) -> Strength:
 
 def _left_out_scores(Z: Matrix, classes: Integers, rng: np.random.Generator) -> Matrix:
     """Return the average precision on pairs of left-out classes, a row for each round, a column for each strength."""
-    sizes = np.bincount(classes)
-    candidates = np.flatnonzero(sizes >= 2)
+    candidates = np.flatnonzero(np.bincount(classes) >= 2)
     if len(candidates) < FEWEST_CLASSES:
         return np.zeros((0, len(STRENGTHS)))
     n_left_out = max(2, round(LEFT_OUT * len(candidates)))
@@ -162,24 +161,18 @@ def _left_out_scores(Z: Matrix, classes: Integers, rng: np.random.Generator) -> 
         is_left_out = np.isin(classes, left_out)
         learned = _covariances(Z[~is_left_out], np.unique(classes[~is_left_out], return_inverse=True)[1])
         mean = Z[~is_left_out].mean(axis=0)
-        compared = _samples_of(left_out, classes, sizes, rng)
+        compared = _samples_of(left_out, classes, rng)
         for i, strength in enumerate(STRENGTHS):
             mapped = _unit_rows((Z[compared] - mean) @ _map_matrix(learned, strength))
             scores[k, i] = _average_precision(mapped, classes[compared])
     return scores
 
 
-def _samples_of(left_out: Integers, classes: Integers, sizes: Integers, rng: np.random.Generator) -> Integers:
-    """Return about `PAIRED_SAMPLES` samples of left-out classes, at least 5 of a class or all it has."""
-    n_classes = max(2, min(len(left_out), PAIRED_SAMPLES // 5))
-    chosen = left_out[:n_classes]
-    order = rng.permutation(np.flatnonzero(np.isin(classes, chosen)))
-    # Random samples of all chosen classes, as frequent as they are; with small classes nearly all of them.
-    n = min(len(order), max(PAIRED_SAMPLES, 2 * len(chosen)))
-    taken = order[:n]
-    has_pair = np.bincount(classes[taken], minlength=len(sizes))[chosen] >= 2
-    # Without a single near pair nothing could be measured; whole classes always have one.
-    return taken if has_pair.any() else np.flatnonzero(np.isin(classes, chosen[:2]))
+def _samples_of(left_out: Integers, classes: Integers, rng: np.random.Generator) -> Integers:
+    """Return at most `PAIRED_SAMPLES` random samples of left-out classes, among them samples of equal class."""
+    # With fewer classes than samples, some samples share their class even where classes are small.
+    chosen = left_out[: PAIRED_SAMPLES // 5]
+    return rng.permutation(np.flatnonzero(np.isin(classes, chosen)))[:PAIRED_SAMPLES]
 
 
 def _average_precision(mapped: Matrix, classes: Integers) -> float:
