@@ -104,7 +104,7 @@ def test_fasthash_builds_on_what_boosted_trees_learned(clouds):
     numbers = np.unique(y, return_inverse=True)[1]
     bits = np.empty((len(X), 0), np.int8)
     for _ in range(3):
-        trees = HistGradientBoostingClassifier(max_iter=200, max_depth=4, max_bins=32, early_stopping=False)
+        trees = HistGradientBoostingClassifier(max_iter=200, max_depth=4, early_stopping=False)
         margins = trees.fit(X, infer(bits, numbers)).decision_function(X)
         bits = np.column_stack([bits, np.where(margins >= 0, 1, -1).astype(np.int8)])
     np.testing.assert_array_equal(FastHash(3, random_state=0).fit(X, y).transform(X), bits > 0)

@@ -17,8 +17,6 @@ from proxcode.peers.tsh import TSH
 
 N_TREES = 200
 DEPTH = 4
-# Bins of the histogram of a feature; the time of a small fit is proportional to it.
-N_BINS = 32
 
 
 @dataclass(eq=False, repr=False)
@@ -26,12 +24,10 @@ class FastHash(TSH):
     """Two-step hashing with boosted decision trees.
 
     Parameters and attributes are those of `TSH`; `hash_function=None` is a `HistGradientBoostingClassifier` of 200
-    trees of depth 4, on features in 32 bins.
+    trees of depth 4.
     """
 
     def _default_hash_function(self) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        return HistGradientBoostingClassifier(
-            max_iter=N_TREES, max_depth=DEPTH, max_bins=N_BINS, early_stopping=False
-        )
+        return HistGradientBoostingClassifier(max_iter=N_TREES, max_depth=DEPTH, early_stopping=False)
