@@ -18,8 +18,8 @@ from proxcode.peers import PEERS
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
 from proxcode.weights import GradientWeights
 
-# At most one bit per dimension, and the checks go down to one dimension.
-MOST_BITS = {"ITQ": 1, "KMH": 1, "Sign": 1}
+# At most one bit per dimension, and the checks go down to one dimension; FastHash takes long.
+MOST_BITS = {"ITQ": 1, "KMH": 1, "Sign": 1, "WCW-ITQ": 1, "LDA-ITQ": 1, "CCA-ITQ": 1, "FastHash": 1}
 MODELS = [
     ProximityPreservingCode(n_bits=8),
     ProximityPreservingCode(n_bits=8, hash_function=SVMHash()),

@@ -166,7 +166,7 @@ def test_all_experiments_run_in_their_quick_form(tmp_path):
     assert all(f"| {name} |" in table for name in METHODS if name not in SLOW)
 
 
-@pytest.mark.parametrize("name", ["PPC", *sorted(set(FITS) - {"LSH"})])
+@pytest.mark.parametrize("name", ["PPC", *sorted(set(FITS) - {"LSH", *SLOW})])
 def test_lengths_of_a_shared_fit_are_the_same_as_fitted_alone(name, tmp_path):
     together = Cell("labels digits", name, 0, (12, 32))
     assert METHODS[name].groups(together.bits, n_classes=10) == [[12, 32]]

@@ -10,12 +10,14 @@ that commit; the configurations here are the same in the present interface. For 
 and the environment (see `helpers.processor`): the last digits of BLAS and of compiled kernels differ between kinds of
 processors.
 
-Where bits are meant to change, or for another kind of processor, make it again:
+Where bits are meant to change, or for another kind of processor, make it again; with --add, only configurations that
+the file does not hold are recorded, and those it holds stay as they are:
 
-    PYTHONPATH=src:tests python tests/golden/make_same_bits.py
+    PYTHONPATH=src:tests python tests/golden/make_same_bits.py [--add]
 """
 
 import json
+import sys
 import warnings
 from functools import cache
 from pathlib import Path
@@ -37,7 +39,7 @@ MAX_CODES = 500
 # Peers in the order of `proxcode.peers.PEERS`.
 PEER_NAMES = (
     *("LSH", "ITQ", "SH", "AGH", "AGH-2", "IMH-LE", "IMH-tSNE", "DGH", "LGHSR", "SGH", "Sign", "KMH", "BRE", "MLH"),
-    *("SDH", "KSH", "COSDISH", "TSH", "Hadamard", "ClassifierCode"),
+    *("SDH", "KSH", "COSDISH", "TSH", "Hadamard", "ClassifierCode", "WCW-ITQ", "LDA-ITQ", "CCA-ITQ", "FastHash"),
 )
 
 
@@ -223,10 +225,16 @@ def read(path=FILE):
 
 
 if __name__ == "__main__":
+    kept = read()[1] if "--add" in sys.argv else {}
+    held = {key.rpartition("/")[0] for key in kept}
     write(
         {
-            f"{configuration}/{name}": array
-            for configuration in CONFIGURATIONS
-            for name, array in record(configuration).items()
+            **kept,
+            **{
+                f"{configuration}/{name}": array
+                for configuration in CONFIGURATIONS
+                if configuration not in held
+                for name, array in record(configuration).items()
+            },
         }
     )

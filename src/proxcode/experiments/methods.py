@@ -13,8 +13,8 @@ from proxcode.proximity import Proximity
 from proxcode.threshold import EqualErrorThreshold
 from proxcode.weights import GradientWeights
 
-# Methods that would take hours on 59,000 samples: a support vector machine for each bit.
-SLOW = ("PPC-paper",)
+# Methods that would take hours for all cells: a support vector machine or 200 boosted trees for each bit.
+SLOW = ("PPC-paper", "FastHash")
 # Largest number of samples that each support vector machine of the paper's method is trained on.
 PAPER_SAMPLES = 5000
 
@@ -40,6 +40,7 @@ FITS: dict[str, FitKey] = {
     "AGH": one_fit,
     "IMH-LE": one_fit,
     "TSH": one_fit,
+    "FastHash": one_fit,
     "Hadamard": lambda n_bits, n_classes: hadamard_order(n_classes, n_bits),
     # The bits after those of the classes are 0.
     "ClassifierCode": lambda n_bits, n_classes: max(n_classes - n_bits, 0),

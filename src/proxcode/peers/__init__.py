@@ -6,14 +6,17 @@
 from proxcode.peers._base import Peer, SupervisedPeer
 from proxcode.peers.agh import AGH, TwoLayerAGH
 from proxcode.peers.bre import BRE
+from proxcode.peers.cca_itq import CCAITQ
 from proxcode.peers.classifier_code import ClassifierCode
 from proxcode.peers.cosdish import COSDISH
 from proxcode.peers.dgh import DGH
+from proxcode.peers.fasthash import FastHash
 from proxcode.peers.hadamard import Hadamard
 from proxcode.peers.imh import IMHTSNE, IMHLaplacian
 from proxcode.peers.itq import ITQ
 from proxcode.peers.kmh import KMH
 from proxcode.peers.ksh import KSH
+from proxcode.peers.lda_itq import LDAITQ
 from proxcode.peers.lghsr import LGHSR
 from proxcode.peers.lsh import LSH
 from proxcode.peers.mlh import MLH
@@ -23,6 +26,7 @@ from proxcode.peers.sgh import SGH
 from proxcode.peers.sign import Sign
 from proxcode.peers.spectral import SpectralHashing
 from proxcode.peers.tsh import TSH
+from proxcode.peers.wcw_itq import WCWITQ
 
 PEERS: dict[str, type[Peer]] = {
     "LSH": LSH,
@@ -45,10 +49,14 @@ PEERS: dict[str, type[Peer]] = {
     "TSH": TSH,
     "Hadamard": Hadamard,
     "ClassifierCode": ClassifierCode,
+    "WCW-ITQ": WCWITQ,
+    "LDA-ITQ": LDAITQ,
+    "CCA-ITQ": CCAITQ,
+    "FastHash": FastHash,
 }
 
 __all__ = [
-    "AGH", "BRE", "COSDISH", "DGH", "IMHTSNE", "ITQ", "KMH", "KSH", "LGHSR", "LSH", "MLH", "PEERS", "QUANTISERS", "SDH",
-    "SGH", "TSH", "ClassifierCode", "FaissITQ", "FaissPQ", "FaissRaBitQ", "Hadamard", "IMHLaplacian", "Peer", "Sign",
-    "SpectralHashing", "SupervisedPeer", "TwoLayerAGH",
+    "AGH", "BRE", "CCAITQ", "COSDISH", "DGH", "IMHTSNE", "ITQ", "KMH", "KSH", "LDAITQ", "LGHSR", "LSH", "MLH", "PEERS",
+    "QUANTISERS", "SDH", "SGH", "TSH", "WCWITQ", "ClassifierCode", "FaissITQ", "FaissPQ", "FaissRaBitQ", "FastHash",
+    "Hadamard", "IMHLaplacian", "Peer", "Sign", "SpectralHashing", "SupervisedPeer", "TwoLayerAGH",
 ]  # fmt: skip

@@ -39,8 +39,8 @@ class TSH(SupervisedPeer):
     Parameters
     ----------
     hash_function : HashFunction or classifier, default=None
-        Learns the bits. None is `SVMHash(max_samples=2000)`, the RBF-SVM of the first paper; with boosted trees,
-        `sklearn.ensemble.HistGradientBoostingClassifier()`, the method is FastHash, that of the second paper.
+        Learns the bits. None is `SVMHash(max_samples=2000)`, the RBF-SVM of the first paper. With boosted trees the
+        method is `FastHash`, that of the second paper.
     n_labelled : int, default=5000
         Number of random samples whose bits are inferred and learned; all if there are fewer.
 
@@ -54,8 +54,9 @@ class TSH(SupervisedPeer):
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         labelled = random_subset(len(X), check_integer("n_labelled", self.n_labelled, 2), rng)
-        chosen = SVMHash(max_samples=SVM_SAMPLES) if self.hash_function is None else self.hash_function
-        hash_function = as_hash_function(chosen)
+        hash_function = as_hash_function(
+            self._default_hash_function() if self.hash_function is None else self.hash_function
+        )
         training = hash_function.begin(X[labelled], np.random.default_rng(rng.randint(2**31)))
         bits = np.empty((len(labelled), self.n_bits), np.int8)
         for r in range(self.n_bits):
@@ -64,6 +65,9 @@ class TSH(SupervisedPeer):
             bits[:, r] = signs(bit.margins)
         hash_function.finish(training, self.n_bits)
         self.hash_function_ = hash_function
+
+    def _default_hash_function(self) -> Any:
+        return SVMHash(max_samples=SVM_SAMPLES)
 
     def _margins(self, X: Matrix) -> Matrix:
         return self.hash_function_.scores(X, self.n_bits)
