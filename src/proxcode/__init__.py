@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     from proxcode.hashing import ClassifierHash as ClassifierHash
     from proxcode.hashing import KernelHash as KernelHash
     from proxcode.hashing import LinearHash as LinearHash
+    from proxcode.hashing import NewClassHash as NewClassHash
+    from proxcode.hashing import ReconstructionHash as ReconstructionHash
+    from proxcode.hashing import RotationHash as RotationHash
     from proxcode.hashing import SVMHash as SVMHash
     from proxcode.proximity import GivenPairs as GivenPairs
+    from proxcode.proximity import Nearest as Nearest
     from proxcode.proximity import SameLabel as SameLabel
     from proxcode.proximity import SharedLabel as SharedLabel
     from proxcode.proximity import WithinRadius as WithinRadius
@@ -33,8 +37,16 @@ _NAMES = {
     "code": ("ProximityPreservingCode",),
     "cut": ("frustration", "max_cut", "signed_cut"),
     "hamming": ("pack", "unpack"),
-    "hashing": ("ClassifierHash", "KernelHash", "LinearHash", "SVMHash"),
-    "proximity": ("GivenPairs", "SameLabel", "SharedLabel", "WithinRadius"),
+    "hashing": (
+        "ClassifierHash",
+        "KernelHash",
+        "LinearHash",
+        "NewClassHash",
+        "ReconstructionHash",
+        "RotationHash",
+        "SVMHash",
+    ),
+    "proximity": ("GivenPairs", "Nearest", "SameLabel", "SharedLabel", "WithinRadius"),
     "search": ("FloatQueries", "HammingIndex"),
 }
 _MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}

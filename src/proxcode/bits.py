@@ -8,6 +8,8 @@ Given the code so far,
 4. train the hash function to carry the bit to new samples,
 5. refine: raise b'Wb of the hash function's own bit, the bit that new samples get,
 6. put the hash function's own bit into the code, so that the next bit corrects its errors.
+
+Hash functions that learn all bits at once have them ready: of the steps above, 1 and 6 remain.
 """
 
 import math
@@ -22,6 +24,7 @@ from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.initial import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashedBit, HashFunction, HashTraining
+from proxcode.hashing.joint import JointHash
 from proxcode.pairs import CodedPairs, FoundPairs, Pairs
 from proxcode.threshold import Line, Threshold, logistic_loss, loss
 from proxcode.utils.rows import ALL, Index, Rows
@@ -33,6 +36,8 @@ MAX_BITS = 1024
 HASH_STREAM, CANDIDATES_STREAM = MAX_BITS, MAX_BITS + 1
 # Default of `max_samples` where bits are refined; more samples improve nothing on new ones.
 DEFAULT_MAX_SAMPLES = 10_000
+# The same where pairs decide on nothing but thresholds.
+THRESHOLD_SAMPLES = 2500
 
 
 @runtime_checkable
@@ -159,6 +164,7 @@ class BitLoop:
         max_samples: int | None,
         seed: int,
         codes: Codes,
+        n_learned: int,
         n_bits: int,
     ) -> "BitLoop":
         """Begin the training of a hash function, and return the loop that follows the bits already learned.
@@ -172,12 +178,14 @@ class BitLoop:
             With the bits learned so far.
         rules : Rules
         max_samples : int or None
-            None is 10,000 where the hash function refines bits, else all.
+            None is 10,000 where the hash function refines bits, 2,500 where it learns them without cuts, else all.
         seed : int
         codes : ndarray of uint8
             Packed codes of the samples of X so far.
-        n_bits : int
+        n_learned : int
             Number of bits learned so far.
+        n_bits : int
+            Code length that is aimed at.
         """
         samples, pairs = found
         labels = pairs.labels() if rules.error_correction else None
@@ -185,12 +193,19 @@ class BitLoop:
             check_integer("max_samples", max_samples, 2)
         elif rules.error_correction and hash_function.n_refine_steps(labels) > 0:
             max_samples = DEFAULT_MAX_SAMPLES
+        elif isinstance(hash_function, JointHash):
+            max_samples = THRESHOLD_SAMPLES
         else:
             max_samples = pairs.n_samples
         rows = pairs.candidates(max_samples, np.random.default_rng([seed, CANDIDATES_STREAM]))
-        training = hash_function.begin(X[samples], np.random.default_rng([seed, HASH_STREAM]), labels=labels, rows=rows)
+        rng = np.random.default_rng([seed, HASH_STREAM])
+        if labels is None and isinstance(hash_function, JointHash):
+            # Samples without pairs teach these bits as much as others.
+            training: HashTraining = hash_function.begin(X, rng, rows=samples[rows], n_bits=n_bits)
+        else:
+            training = hash_function.begin(X[samples], rng, labels=labels, rows=rows, n_bits=n_bits)
         # A second interrupt may have left the hash function with more bits than the model.
-        del training.bits[n_bits:]
+        del training.bits[n_learned:]
         samples = samples[rows]
         code = GrowingCode(len(samples))
         if rules.error_correction:
@@ -214,11 +229,16 @@ class BitLoop:
         start = perf_counter()
         n_bits, samples = self.code.n_bits, self._coded.samples
         rng = np.random.default_rng([self.seed, n_bits])
-        weights = self.rules.weights.tables(self.line.beta, n_bits, self.line.scale)
-        graph = self._coded.graph(*weights)
-        cut, bit = self._cut_and_hash(graph, rng)
-        if self._refines:
-            bit = self.training.refine(bit, *self._coded.form(*weights))
+        bit = self.training.planned()
+        if bit is not None:
+            # No graph is cut: the partition is the bit itself.
+            cut = Cut(partition=signs_of(bit.margins)[samples], value=math.nan, flips=0, sweeps=0)
+        else:
+            weights = self.rules.weights.tables(self.line.beta, n_bits, self.line.scale)
+            graph = self._coded.graph(*weights)
+            cut, bit = self._cut_and_hash(graph, rng)
+            if self._refines:
+                bit = self.training.refine(bit, *self._coded.form(*weights))
         hashed = signs_of(bit.margins)
         kept = hashed.copy()
         if not self.rules.error_correction:

@@ -26,9 +26,9 @@ from tqdm import tqdm
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
 from proxcode.cut import Restarts
 from proxcode.hamming import GrowingCode, pack
-from proxcode.hashing import HashFunction, as_hash_function
+from proxcode.hashing import HashFunction, KernelHash, NewClassHash, RotationHash, as_hash_function
 from proxcode.hashing.encoder import BinaryEncoderMixin
-from proxcode.proximity import GivenPairs, Proximity, default_proximity
+from proxcode.proximity import GivenPairs, Nearest, Proximity, SameLabel, default_proximity
 from proxcode.saving import CheckpointTimer, FilePath, Learned, SavingMixin, open_checkpoint
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import CalibratedThreshold, Threshold
@@ -38,7 +38,7 @@ from proxcode.utils.validation import check_component, check_integer, check_numb
 from proxcode.weights import DifferenceWeights, Weights
 
 if TYPE_CHECKING:
-    from proxcode.search import HammingIndex
+    from proxcode.search import FloatQueries, HammingIndex
 
 
 class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin):
@@ -58,7 +58,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         Code length, 1 to 1024.
     proximity : Proximity, default=None
         Which pairs are near, far or unknown. None depends on y: `SameLabel()` for labels, `SharedLabel()` for an
-        indicator matrix, `WithinRadius()` without y.
+        indicator matrix, `Nearest()` without y.
     threshold : Threshold, default=None
         Rule of `proxcode.threshold` (Step I of the paper) for beta, the threshold that separates near from far pairs
         in the code so far. None is `CalibratedThreshold()`; the paper's is `EqualErrorThreshold()`.
@@ -69,7 +69,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         Search of `proxcode.cut` for a cut of the signed graph. None is `Restarts()`, the paper's bit update from a
         random start; `Annealing()` finds better cuts in more time.
     hash_function : HashFunction or classifier, default=None
-        Predicts bits from samples. None is `KernelHash()`; the paper's is `SVMHash()`; any scikit-learn classifier is
+        Predicts bits from samples. None depends on the proximity: `RotationHash()` for `Nearest`, `NewClassHash()` for
+        `SameLabel(new_classes=True)`, else `KernelHash()`. The paper's is `SVMHash()`; any scikit-learn classifier is
         wrapped in `ClassifierHash`.
     error_correction : bool, default=True
         Whether the bit that the hash function predicts enters the code, so that the next bit corrects its errors. With
@@ -212,7 +213,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         threshold = CalibratedThreshold() if self.threshold is None else self.threshold
         weights = DifferenceWeights() if self.weights is None else self.weights
         cut = Restarts() if self.cut is None else self.cut
-        hash_function = as_hash_function(self.hash_function)
+        hash_function = default_hash(proximity) if self.hash_function is None else as_hash_function(self.hash_function)
         check_component("proximity", proximity, Proximity, "SameLabel()")
         check_component("threshold", threshold, Threshold, "CalibratedThreshold()")
         check_component("weights", weights, Weights, "DifferenceWeights()")
@@ -243,7 +244,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
             max_samples=self.max_samples,
             seed=learned.seed,
             codes=learned.codes,
-            n_bits=len(history),
+            n_learned=len(history),
+            n_bits=n_bits,
         )
 
         def commit() -> None:
@@ -291,6 +293,29 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         check_integer("n_bits", n_bits, 1, self.n_bits_, "; extend() learns more")
         return self.hash_function_.scores(check_samples(self, X, reset=False), n_bits)
 
+    def query(self, X: ArrayLike) -> FloatQueries:
+        """Return samples as float queries, which `index.search` compares with codes by more than their bits.
+
+        Without labels the distance is that of the sample from the decoded code, squared; otherwise bits are weighted by
+        the margins of the query, as in `asymmetric_distances`. The codes must have all `n_bits_` bits.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> X, _ = load_digits(return_X_y=True)
+        >>> model = ProximityPreservingCode(n_bits=32, random_state=0).fit(X)
+        >>> model.index(model.codes_).search(model.query(X[:2]), k=1).neighbor.ravel()
+        array([0, 1])
+        """
+        from proxcode.search import FloatQueries
+
+        check_is_fitted(self, "n_bits_")
+        samples = check_samples(self, X, reset=False)
+        tables = self.hash_function_.query_tables(samples)
+        if tables is None:
+            return FloatQueries.from_weights(np.tanh(self.hash_function_.scores(samples, self.n_bits_)))
+        return FloatQueries(*tables)
+
     def index(self, codes: ArrayLike, ids: ArrayLike | None = None, *, n_bits: int | None = None) -> HammingIndex:
         """Return an index of codes, to search among them.
 
@@ -318,3 +343,12 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         samples, pairs = self.proximity_.find_pairs(check_samples(self, X, reset=False), y)
         code = GrowingCode.from_packed(self.encode(X), self.n_bits_).take(samples)
         return area_under_curve(precision_recall(*pairs.with_code(code).counts()))
+
+
+def default_hash(proximity: Proximity) -> HashFunction:
+    """Return the hash function for a proximity."""
+    if isinstance(proximity, Nearest):
+        return RotationHash()
+    if isinstance(proximity, SameLabel) and proximity.new_classes:
+        return NewClassHash()
+    return KernelHash()

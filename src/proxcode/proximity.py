@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from proxcode.pairs import FoundPairs, ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
+from proxcode.pairs.nearest import nearest_pairs
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.storage.state import State
 from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks
-from proxcode.utils.validation import check_number
+from proxcode.utils.validation import check_integer, check_number
 
 
 class Proximity(ABC, BaseEstimator):
@@ -68,14 +69,18 @@ class SameLabel(Proximity):
     unlabelled : hashable, default=None
         A value of y that means "no label": pairs of such samples are unknown. None and NaN always mean it. By default
         -1 is a class like any other.
+    new_classes : bool, default=False
+        Whether the code is for classes that are not in `fit`. It is then learned by `NewClassHash`, unless another hash
+        function is given: from the samples, reshaped by what the labels show about them.
 
     Notes
     -----
     Labels may be any hashable values: numbers, strings, tuples.
     """
 
-    def __init__(self, unlabelled: Hashable = None) -> None:
+    def __init__(self, unlabelled: Hashable = None, new_classes: bool = False) -> None:
         self.unlabelled = unlabelled
+        self.new_classes = new_classes
 
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
         """Return the pairs of samples with a label; those with equal labels are near."""
@@ -94,7 +99,7 @@ class SameLabel(Proximity):
         return class_numbers(y, self.unlabelled)
 
     def describe(self) -> str:
-        return "the same label"
+        return "the same label, for classes that come later" if self.new_classes else "the same label"
 
 
 class SharedLabel(Proximity):
@@ -197,6 +202,31 @@ class WithinRadius(Proximity):
         self.radius_ = state.values["radius"]
 
 
+class Nearest(Proximity):
+    """Near = one of two samples is among the nearest of the other, by Euclidean distance: for top-k search.
+
+    The codes are learned from the samples themselves, by `RotationHash` unless another hash function is given; the
+    pairs decide on `radius_` and the figures of `history_`. They are those of up to 10,000 evenly spaced samples.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=None
+        Number of nearest samples of a sample. None is 100, or a tenth of the samples where these are under 1,000.
+    """
+
+    def __init__(self, n_neighbors: int | None = None) -> None:
+        self.n_neighbors = n_neighbors
+
+    def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
+        """Return the pairs of evenly spaced samples."""
+        n_neighbors = max(1, min(100, len(X) // 10)) if self.n_neighbors is None else self.n_neighbors
+        check_integer("n_neighbors", n_neighbors, 1, len(X) - 1, f" for {len(X)} samples")
+        return FoundPairs(*nearest_pairs(X, n_neighbors))
+
+    def describe(self) -> str:
+        return f"among the {self.n_neighbors or 'up to 100'} nearest"
+
+
 class GivenPairs(Proximity):
     """Near and far as listed.
 
@@ -271,6 +301,6 @@ class GivenPairs(Proximity):
 def default_proximity(y: Any) -> Proximity:
     """Return the proximity for a kind of y: labels, an indicator matrix, or None."""
     if y is None:
-        return WithinRadius()
+        return Nearest()
     shape = getattr(y, "shape", None) or np.shape(np.asarray(y, dtype=object))
     return SharedLabel() if len(shape) == 2 and shape[1] > 1 else SameLabel()

@@ -8,6 +8,9 @@ from proxcode.hashing.base import HashedBit, HashFunction, HashTraining, NoHash,
 from proxcode.hashing.classifier import ClassifierHash
 from proxcode.hashing.kernel import KernelHash
 from proxcode.hashing.linear import LinearHash
+from proxcode.hashing.new_classes import NewClassHash
+from proxcode.hashing.reconstruction import ReconstructionHash
+from proxcode.hashing.rotation import RotationHash
 from proxcode.hashing.svm import SVMHash
 from proxcode.utils.validation import check_component
 
@@ -18,17 +21,18 @@ __all__ = [
     "HashedBit",
     "KernelHash",
     "LinearHash",
+    "NewClassHash",
     "NoHash",
     "PerBitHash",
+    "ReconstructionHash",
+    "RotationHash",
     "SVMHash",
     "as_hash_function",
 ]
 
 
 def as_hash_function(hash_function: Any) -> HashFunction:
-    """Return an unfitted copy of a hash function: `KernelHash()` for None, a `ClassifierHash` for a classifier."""
-    if hash_function is None:
-        return KernelHash()
+    """Return an unfitted copy of a hash function, a `ClassifierHash` for a classifier."""
     if isinstance(hash_function, BaseEstimator) and is_classifier(hash_function):
         return ClassifierHash(clone(hash_function))
     check_component("hash_function", hash_function, HashFunction, "KernelHash() or a scikit-learn classifier")

@@ -4,6 +4,7 @@ A hash function carries each bit of a code to samples not seen in fit:
 
 1. `begin(X, rng)` prepares what all bits share and returns a `HashTraining`, which is dropped after the last bit,
 2. `training.propose(target)` trains the next bit to follow a cut and returns it with its margins; nothing is changed,
+   (`training.planned()`, where a hash function learns all bits at once, gives the next bit without a cut),
 3. `training.refine(bit, form)`, where a hash function implements it, raises b'Wb of that bit; nothing is changed,
 4. `training.append(bit)` adds the bit to those learned,
 5. `finish(training, n_bits)` turns the bits learned into fitted attributes,
@@ -16,7 +17,7 @@ A hash function carries each bit of a code to samples not seen in fit:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from sklearn.base import BaseEstimator
 
 from proxcode.cut.graph import QuadraticForm
 from proxcode.cut.result import Partition
+from proxcode.hamming import Codes
 from proxcode.storage.state import State
 from proxcode.utils.rows import ALL, Index, Rows
 from proxcode.utils.validation import check_integer
@@ -49,6 +51,20 @@ class HashedBit(NamedTuple):
     margins: Vector
 
 
+class QueryTables(NamedTuple):
+    """Distances from float queries to codes c: offsets(c) + sum over bytes b of tables[query, b, c_b].
+
+    Attributes
+    ----------
+    tables : ndarray of float32, shape (n_queries, n_bytes, 256)
+    offsets : callable
+        Takes packed codes and returns a number for each.
+    """
+
+    tables: NDArray[np.float32]
+    offsets: Callable[[Codes], NDArray[np.float32]]
+
+
 class HashTraining(ABC):
     """State of a hash function while bits are learned.
 
@@ -68,6 +84,10 @@ class HashTraining(ABC):
 
     def __init__(self, bits: Iterable[Any] = ()) -> None:
         self.bits = list(bits)
+
+    def planned(self) -> HashedBit | None:
+        """Return the next bit where it is learned already, together with others; None: it shall follow a cut."""
+        return None
 
     @abstractmethod
     def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
@@ -129,7 +149,13 @@ class HashFunction(ABC, BaseEstimator):
 
     @abstractmethod
     def begin(
-        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: Labels | None = None,
+        rows: Rows = ALL,
+        n_bits: int = 64,
     ) -> HashTraining:
         """Prepare to learn bits; bits already learned are kept.
 
@@ -141,6 +167,8 @@ class HashFunction(ABC, BaseEstimator):
             0 or 1. A hash function may restrict its bits to what tells these labels apart.
         rows : slice or ndarray of int, default=slice(None)
             The samples that targets and margins are given for.
+        n_bits : int, default=64
+            Code length that is aimed at, for hash functions that learn all bits at once.
         """
 
     @abstractmethod
@@ -150,6 +178,10 @@ class HashFunction(ABC, BaseEstimator):
     @abstractmethod
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         """Return the margins of the first `n_bits` bits, shape (n_samples, n_bits)."""
+
+    def query_tables(self, X: Matrix) -> QueryTables | None:
+        """Return lookup tables of distances from float queries to codes; None: bits are weighted by margins."""
+        return None
 
     def n_refine_steps(self, labels: Labels | None) -> int:
         """Return the number of optimisation steps that refine each bit, given the labels of `begin`.
@@ -203,7 +235,13 @@ class PerBitHash(HashFunction):
         """Return the margins of a bit at samples."""
 
     def begin(
-        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: Labels | None = None,
+        rows: Rows = ALL,
+        n_bits: int = 64,
     ) -> PerBitTraining:
         """Draw the order in which samples are chosen to train on."""
         if self.max_samples is not None:

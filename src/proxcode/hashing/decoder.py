@@ -98,7 +98,9 @@ class ByteDecoder:
                     else:
                         flipped = own[:, b, None] ^ FLIPS
                         now = np.take_along_axis(errors, own[:, b, None].astype(np.int64), axis=1)
-                        gaps[rows, 8 * b : 8 * b + 8] = np.take_along_axis(errors, flipped.astype(np.int64), axis=1) - now
+                        gaps[rows, 8 * b : 8 * b + 8] = (
+                            np.take_along_axis(errors, flipped.astype(np.int64), axis=1) - now
+                        )
 
         for _ in map_blocks(choose, len(X)):
             pass

@@ -17,7 +17,8 @@ from abc import abstractmethod
 import numpy as np
 
 from proxcode.cut.result import Partition
-from proxcode.hashing.base import HashedBit, HashFunction, HashTraining, Labels, Matrix, Vector
+from proxcode.hashing.base import HashedBit, HashFunction, HashTraining, Labels, Matrix, QueryTables, Vector
+from proxcode.hashing.decoder import ByteDecoder
 from proxcode.utils.rows import ALL, Index, Rows
 
 # Samples that the bits are learned from; more do not change them noticeably.
@@ -27,15 +28,18 @@ MAX_FIT_SAMPLES = 50_000
 class JointHash(HashFunction):
     """Base class of hash functions that learn all bits at once.
 
-    A subclass implements `fit_bits`, which sets `n_planned_`, and `margins`.
+    A subclass implements `fit_bits`, which sets `n_planned_` and `decoder_`, and `margins`.
 
     Attributes
     ----------
     n_planned_ : int
         Number of bits learned at once.
+    decoder_ : ByteDecoder
+        Turns codes back into samples, for float queries.
     """
 
     n_planned_: int
+    decoder_: ByteDecoder
 
     @abstractmethod
     def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
@@ -75,6 +79,10 @@ class JointHash(HashFunction):
 
     def finish(self, training: HashTraining, n_bits: int) -> None:
         self.n_bits_ = n_bits
+
+    def query_tables(self, X: Matrix) -> QueryTables:
+        """Return lookup tables of squared distances from samples to decoded codes."""
+        return QueryTables(self.decoder_.tables(X), self.decoder_.norms)
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         return self.margins(X)[:, :n_bits]

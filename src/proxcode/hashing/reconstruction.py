@@ -129,9 +129,6 @@ class ReconstructionHash(JointHash):
             margins[rows] = block
         return margins
 
-    def decoder(self) -> ByteDecoder:
-        return self.decoder_
-
     def state(self) -> State:
         """Return what encodes a sample, and the decoder."""
         arrays = {"center": self.center_, "start": self.start_, "vectors": self.vectors_, "flips": self.flips_}

@@ -77,7 +77,13 @@ class RidgeHash(HashFunction):
         return check_integer("refine_steps", self.refine_steps, 0)
 
     def begin(
-        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
+        self,
+        X: Matrix,
+        rng: np.random.Generator,
+        *,
+        labels: Labels | None = None,
+        rows: Rows = ALL,
+        n_bits: int = 64,
     ) -> RidgeTraining:
         """Compute the functions that bits will be directions of."""
         steps = self.n_refine_steps(labels)

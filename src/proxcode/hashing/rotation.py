@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 
 from proxcode.hashing.base import Labels, Matrix, Vector
+from proxcode.hashing.components import make_inputs, principal_components, project, restore_inputs
 from proxcode.hashing.decoder import ByteDecoder, fit_decoder
 from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash, evenly_spaced
-from proxcode.hashing.components import make_inputs, principal_components, project, restore_inputs
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
 from proxcode.utils.validation import check_integer, check_number
@@ -123,9 +123,6 @@ class RotationHash(JointHash):
         ):
             margins[rows] = block + self.intercept_
         return margins
-
-    def decoder(self) -> ByteDecoder:
-        return self.decoder_
 
     def state(self) -> State:
         """Return the landmarks, the coefficients of the bits and the decoder."""

@@ -1,0 +1,71 @@
+"""Bits for classes that are not in `fit`: rotated components of samples that a map learned from labels has reshaped."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import clone
+
+from proxcode.hashing.base import Labels, Matrix, QueryTables, Vector
+from proxcode.hashing.class_map import ClassMap, Strength, fit_class_map
+from proxcode.hashing.joint import JointHash
+from proxcode.hashing.rotation import RotationHash
+from proxcode.storage.state import State
+
+
+class NewClassHash(JointHash):
+    """Codes for classes that come later: a map of the samples learned from labels, then `RotationHash`.
+
+    The map shortens directions in which samples of one class vary and lengthens those in which the known classes
+    differ. Its strength is chosen by leaving classes out; where labels do not help left-out classes, samples are not
+    mapped, and the code is that of `RotationHash`.
+
+    Parameters
+    ----------
+    rotation : RotationHash, default=None
+        Learns the bits from mapped samples. None is `RotationHash()`.
+
+    Attributes
+    ----------
+    class_map_ : ClassMap
+    rotation_ : RotationHash
+    decoder_ : ByteDecoder
+        Turns codes back into mapped samples.
+    """
+
+    def __init__(self, rotation: RotationHash | None = None) -> None:
+        self.rotation = rotation
+
+    def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
+        """Learn the map from samples with one label, then the bits from mapped samples."""
+        self.rotation_ = RotationHash() if self.rotation is None else clone(self.rotation)
+        n_labels = np.zeros(len(X), int) if labels is None else np.asarray(labels.sum(axis=1)).ravel()
+        known = np.flatnonzero(n_labels == 1)
+        classes = np.empty(0, np.int64) if labels is None else labels[known].argmax(axis=1)
+        self.class_map_ = fit_class_map(X[known], np.ravel(classes), rng)
+        self.rotation_.fit_bits(self.class_map_(X), None, n_bits, rng)
+        self.decoder_, self.n_planned_ = self.rotation_.decoder_, n_bits
+
+    def margins(self, X: Matrix) -> Vector:
+        return self.rotation_.margins(self.class_map_(X))
+
+    def query_tables(self, X: Matrix) -> QueryTables:
+        return self.rotation_.query_tables(self.class_map_(X))
+
+    def state(self) -> State:
+        """Return the map and the state of the rotation."""
+        self.rotation_.n_bits_ = self.n_bits_
+        values, arrays, _ = self.rotation_.state()
+        mean, directions, strength, scores = self.class_map_
+        arrays = {**arrays, "map_scores": scores}
+        if mean is not None and directions is not None:
+            arrays = {**arrays, "map_mean": mean, "map_directions": directions}
+        return State({**values, "shrinkage": strength.shrinkage, "tau": strength.tau}, arrays)
+
+    def restore(self, state: State) -> None:
+        self.rotation_ = RotationHash() if self.rotation is None else clone(self.rotation)
+        self.rotation_.restore(state)
+        values, arrays, _ = state
+        strength = Strength(values["shrinkage"], values["tau"])
+        self.class_map_ = ClassMap(arrays.get("map_mean"), arrays.get("map_directions"), strength, arrays["map_scores"])
+        self.n_bits_, self.n_planned_ = self.rotation_.n_bits_, self.rotation_.n_planned_
+        self.decoder_ = self.rotation_.decoder_

@@ -1,0 +1,53 @@
+"""Pairs of samples of which one is among the nearest of the other."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from proxcode.pairs.lists import NearLists
+from proxcode.utils.blocks import map_blocks
+from proxcode.utils.rows import Index
+
+# Samples whose pairs are found, and distances that are computed for them: with many samples, pairs of fewer.
+MAX_SAMPLES, MAX_DISTANCES = 10_000, 400_000_000
+# Rows of a block of distances.
+BLOCK = 256
+
+
+def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
+    """Return evenly spaced samples and their pairs: near where one is among the nearest of the other in X.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+    n_neighbors : int
+        Number of nearest samples of a sample, ties included.
+
+    Returns
+    -------
+    samples : ndarray of int
+        Row numbers in X: all, or 10,000 and fewer where X has more rows.
+    pairs : NearLists
+        Pairs of these samples.
+    """
+    n = len(X)
+    size = min(n, MAX_SAMPLES, max(1000, MAX_DISTANCES // n))
+    samples = np.unique(np.linspace(0, n - 1, size).astype(np.int64))
+    centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
+    norms = np.einsum("ij,ij->i", centred, centred)
+
+    def near_columns(rows: slice) -> list[Index]:
+        chosen = samples[rows]
+        squares = norms - 2 * (centred[chosen] @ centred.T)
+        squares[np.arange(len(chosen)), chosen] = -np.inf
+        limits = np.partition(squares, n_neighbors, axis=1)[:, n_neighbors]
+        return [np.flatnonzero(row) for row in squares[:, samples] <= limits[:, None]]
+
+    found = [columns for _, block in map_blocks(near_columns, len(samples), BLOCK) for columns in block]
+    rows = np.repeat(np.arange(len(samples)), [len(columns) for columns in found])
+    columns = np.concatenate(found)
+    key = np.unique(
+        np.minimum(rows, columns)[rows != columns] * len(samples) + np.maximum(rows, columns)[rows != columns]
+    )
+    return samples, NearLists(key // len(samples), key % len(samples), len(samples))
