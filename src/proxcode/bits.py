@@ -188,7 +188,11 @@ class BitLoop:
         else:
             max_samples = pairs.n_samples
         rows = pairs.candidates(max_samples, np.random.default_rng([seed, CANDIDATES_STREAM]))
-        training = hash_function.begin(X[samples], np.random.default_rng([seed, HASH_STREAM]), labels=labels, rows=rows)
+        rng, near = np.random.default_rng([seed, HASH_STREAM]), pairs.listed_near()
+        if near is None or not rules.error_correction:
+            training = hash_function.begin(X[samples], rng, labels=labels, rows=rows)
+        else:
+            training = hash_function.begin_with_pairs(X[samples], rng, near)
         # A second interrupt may have left the hash function with more bits than the model.
         del training.bits[n_bits:]
         samples = samples[rows]

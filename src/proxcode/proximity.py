@@ -15,11 +15,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode.pairs import FoundPairs, ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
+from proxcode.pairs import FoundPairs, ListedNear, ListedPairs, NearLists, NearOnlyPairs, SameClassPairs, SharedLabelPairs
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.storage.state import State
 from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks
 from proxcode.utils.validation import check_number
+
+# One near pair in so many is held back where far pairs are sampled; at least so many pairs, but no more than a quarter.
+HELD_BACK, MIN_HELD_BACK = 10, 100
 
 
 class Proximity(ABC, BaseEstimator):
@@ -210,17 +213,18 @@ class GivenPairs(Proximity):
         Whether all other pairs are unknown or far.
     """
 
-    def __init__(self, pairs: Any = None, others: str = "unknown") -> None:
+    def __init__(self, pairs: Any = None, others: str | None = None) -> None:
         self.pairs = pairs
         self.others = others
 
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
         """Return the listed pairs, and all others as far pairs if `others` says so."""
-        if self.others not in ("unknown", "far"):
+        if self.others not in (None, "unknown", "far"):
             raise ValueError(f"others={self.others!r}: expected 'unknown' or 'far'.")
         first, second, near = self._listed(len(X))
-        if self.others == "far":
-            return FoundPairs(np.arange(len(X)), NearLists(first[near], second[near], len(X)))
+        if self.others == "far" or (self.others is None and near.all()):
+            samples, place = np.unique(np.vstack([first[near], second[near]]), return_inverse=True)
+            return FoundPairs(samples, NearOnlyPairs(_split(place.reshape(2, -1)), len(samples)))
         samples, place = np.unique(np.concatenate([first, second]), return_inverse=True)
         return FoundPairs(samples, ListedPairs(place[: len(first)], place[len(first) :], near, len(samples)))
 
@@ -266,6 +270,15 @@ class GivenPairs(Proximity):
                 f"pairs has row numbers from {samples.min()} to {samples.max()}: expected integers from 0 to {n - 1}."
             )
         return i.astype(np.int64), j.astype(np.int64), sign
+
+
+def _split(near: NDArray[np.int64]) -> ListedNear:
+    """Hold back a random share of near pairs, the same for the same list."""
+    m = near.shape[1]
+    n_held = min(max(m // HELD_BACK, MIN_HELD_BACK), m // 4)
+    order = np.random.default_rng(m).permutation(m)
+    held, learned = np.sort(order[:n_held]), np.sort(order[n_held:])
+    return ListedNear(near[:, learned], near[:, held])
 
 
 def default_proximity(y: Any) -> Proximity:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,16 @@ from proxcode.utils.validation import check_integer
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
 Labels = Any  # a scipy.sparse matrix of 0 and 1, shape (n_samples, n_labels)
+
+
+class NearPairs(Protocol):
+    """Near pairs as row numbers, arrays of shape (2, n_pairs): to learn from, and to measure with."""
+
+    @property
+    def learned(self) -> NDArray[np.int64]: ...
+
+    @property
+    def to_measure(self) -> NDArray[np.int64]: ...
 
 
 class HashedBit(NamedTuple):
@@ -142,6 +152,18 @@ class HashFunction(ABC, BaseEstimator):
         rows : slice or ndarray of int, default=slice(None)
             The samples that targets and margins are given for.
         """
+
+    def begin_with_pairs(self, X: Matrix, rng: np.random.Generator, near: NearPairs) -> HashTraining:
+        """Prepare to learn bits from a list of near pairs; `begin`, unless a subclass learns from the pairs themselves.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        rng : Generator
+        near : NearPairs
+            Row numbers in X of pairs to learn from, and of pairs to measure with.
+        """
+        return self.begin(X, rng)
 
     @abstractmethod
     def finish(self, training: HashTraining, n_bits: int) -> None:

@@ -39,6 +39,14 @@ class Posteriors(NamedTuple):
         return softmax(logits, axis=1) * scores.dtype.type(np.sqrt(n_labels))
 
 
+class Unchanged(NamedTuple):
+    """In place of posteriors where bits are directions among the scores themselves."""
+
+    def __call__(self, scores: Matrix) -> Matrix:
+        """Return the scores."""
+        return scores
+
+
 def fit_posteriors(scores: Matrix, labels: SignedLabels) -> Posteriors:
     """Fit slope and offsets by maximum likelihood, and soften them.
 

@@ -14,9 +14,10 @@ from abc import abstractmethod
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, Vector
+from proxcode.hashing.agreement import find_agreement
+from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, NearPairs, Vector
 from proxcode.hashing.features import Features, SignedLabels
-from proxcode.hashing.posteriors import Posteriors, fit_posteriors
+from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
 from proxcode.hashing.training import FeatureTraining, LabelTraining, RidgeTraining
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
@@ -29,6 +30,8 @@ LABEL_STEPS, STEPS = 15, 8
 MAX_LABELS = 1024
 # The ridge without labels.
 DEFAULT_RIDGE = 1e-5
+# How a model file names `Unchanged`.
+UNCHANGED = "unchanged"
 # Bits whose coefficients are solved for at a time.
 BIT_PANEL = 32
 # Rows of a block while encoding: their inputs stay in the processor's cache.
@@ -49,7 +52,7 @@ class RidgeHash(HashFunction):
         Coefficients of the inputs; the outputs are the margins of the bits or, with labels, the label scores minus
         their mean.
     intercept_ : ndarray of shape (n_outputs,)
-    posteriors_ : Posteriors or None
+    posteriors_ : Posteriors, Unchanged or None
         What turns label scores into the functions that bits are directions of.
     directions_ : ndarray of shape (n_bits, r + 1)
         The bits as directions among these functions, their offsets last.
@@ -108,12 +111,37 @@ class RidgeHash(HashFunction):
         training.refine_steps = steps
         return training
 
+    def begin_with_pairs(self, X: Matrix, rng: np.random.Generator, near: NearPairs) -> RidgeTraining:
+        """Find the functions that near pairs agree on; bits will be directions of these."""
+        steps = self.n_refine_steps(None)
+        if steps == 0:
+            return self.begin(X, rng)
+        is_new = not hasattr(self, "directions_")
+        with one_blas_thread:
+            if is_new:
+                if self.ridge is not None:
+                    check_number("ridge", self.ridge, above=0)
+                self._choose_inputs(X, rng, with_labels=False)
+            root = self._input_root()
+            if is_new:
+                features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None)
+                self.ridge_, along_features = find_agreement(features, near, self.ridge)
+                self.coef_ = np.ascontiguousarray(_along_inputs(root, along_features).T)
+                self.intercept_ = -features.mean @ along_features
+                self.posteriors_ = Unchanged()
+                self.directions_, self.n_bits_ = np.empty((0, len(self.coef_) + 1)), 0
+            elif not isinstance(self.posteriors_, Unchanged):
+                raise ValueError("pairs or `refine_steps` differ from those of the original fit; pass the same ones.")
+            training = LabelTraining(self.directions_, self.label_scores(X))
+        training.refine_steps = steps
+        return training
+
     def _feature_training(self, features: Features, rows: Rows, root: Matrix | None, is_new: bool) -> FeatureTraining:
         """Return a training whose functions are psi."""
         self.ridge_ = DEFAULT_RIDGE if self.ridge is None else float(self.ridge)
         upper = features.factor(self.ridge_)
         if is_new:
-            self.posteriors_: Posteriors | None = None
+            self.posteriors_: Posteriors | Unchanged | None = None
             self.coef_, self.intercept_ = np.empty((0, features.m)), np.empty(0)
         basis = features.whitened(upper)[rows]
         return FeatureTraining(self.directions_, basis, features.n / len(basis), upper, root, features.mean)
@@ -175,7 +203,9 @@ class RidgeHash(HashFunction):
         values, arrays, _ = self._input_state()
         values = {**values, "ridge": self.ridge_, "posteriors": None}
         arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
-        if self.posteriors_ is not None:
+        if isinstance(self.posteriors_, Unchanged):
+            values["posteriors"] = UNCHANGED
+        elif self.posteriors_ is not None:
             slope, arrays["offset"], exclusive = self.posteriors_
             values["posteriors"] = {"slope": slope, "exclusive": exclusive}
         return State(values, arrays)
@@ -186,7 +216,9 @@ class RidgeHash(HashFunction):
         self.ridge_, self.coef_, self.intercept_ = values["ridge"], arrays["coef"], arrays["intercept"]
         self.directions_, self.n_bits_ = arrays["directions"], len(arrays["directions"])
         self.posteriors_ = None
-        if (fitted := values["posteriors"]) is not None:
+        if (fitted := values["posteriors"]) == UNCHANGED:
+            self.posteriors_ = Unchanged()
+        elif fitted is not None:
             self.posteriors_ = Posteriors(fitted["slope"], arrays["offset"], fitted["exclusive"])
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
