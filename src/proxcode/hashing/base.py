@@ -35,13 +35,15 @@ Labels = Any  # a scipy.sparse matrix of 0 and 1, shape (n_samples, n_labels)
 
 
 class NearPairs(Protocol):
-    """Near pairs as row numbers, arrays of shape (2, n_pairs): to learn from, and to measure with."""
+    """Near pairs as row numbers, arrays of shape (2, n_pairs)."""
 
     @property
-    def learned(self) -> NDArray[np.int64]: ...
+    def learned(self) -> NDArray[np.int64]:
+        """Pairs to learn from."""
 
     @property
-    def to_measure(self) -> NDArray[np.int64]: ...
+    def to_measure(self) -> NDArray[np.int64]:
+        """Pairs to measure with: others, unless there are too few."""
 
 
 class HashedBit(NamedTuple):
@@ -161,7 +163,7 @@ class HashFunction(ABC, BaseEstimator):
         X : ndarray of shape (n_samples, n_features)
         rng : Generator
         near : NearPairs
-            Row numbers in X of pairs to learn from, and of pairs to measure with.
+            Row numbers in X of the two samples of each pair; every sample is in a pair.
         """
         return self.begin(X, rng)
 

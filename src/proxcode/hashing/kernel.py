@@ -15,6 +15,8 @@ from proxcode.utils.validation import check_integer, check_number
 JITTER = 1e-4
 # Limits of the default number of landmarks.
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000
+# Its lower limit with near pairs: a pair tells less than two labels, and features that are missing are not made up for.
+MIN_PAIR_LANDMARKS = 2000
 # Largest number of features kept, samples times landmarks, where there are no labels.
 MAX_FEATURES_KEPT = 500_000_000
 # Rows whose kernel values stay in the processor's cache.
@@ -30,8 +32,9 @@ class KernelHash(RidgeHash):
     Parameters
     ----------
     n_landmarks : int, default=None
-        Number of training samples drawn as landmarks. None is a tenth of the samples, 1,000 to 6,000; without labels a
-        twentieth, and fewer where the features of all samples would fill the memory.
+        Number of training samples drawn as landmarks. None is a tenth of the samples, 1,000 to 6,000; with a list of
+        near pairs alone at least 2,000; without either a twentieth. Without labels, fewer where the features of all
+        samples would fill the memory.
     gamma : float, default=None
         Coefficient of the kernel k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between
         landmarks.
@@ -66,8 +69,8 @@ class KernelHash(RidgeHash):
         self.ridge = ridge
         self.refine_steps = refine_steps
 
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
-        n_landmarks = self._default_landmarks(len(X), with_labels) if self.n_landmarks is None else self.n_landmarks
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
+        n_landmarks = self._default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks
         check_integer("n_landmarks", n_landmarks, 1)
         if self.gamma is not None:
             check_number("gamma", self.gamma, above=0, below=float(np.finfo(X.dtype).max) ** 0.5)
@@ -78,11 +81,10 @@ class KernelHash(RidgeHash):
         self.exponent_factor_ = self._exponent_factor()
 
     @staticmethod
-    def _default_landmarks(n: int, with_labels: bool) -> int:
-        if with_labels:
-            return min(MAX_LANDMARKS, max(MIN_LANDMARKS, n // 10))
-        most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n))
-        return min(most, max(MIN_LANDMARKS, n // 20))
+    def _default_landmarks(n: int, supervised: bool, kept: bool) -> int:
+        least = MIN_PAIR_LANDMARKS if supervised and kept else MIN_LANDMARKS
+        most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n)) if kept else MAX_LANDMARKS
+        return min(most, max(least, n // 10 if supervised else n // 20))
 
     def _input_root(self) -> Matrix:
         kernel = self._centred_kernel(self.landmarks_).astype(np.float64)

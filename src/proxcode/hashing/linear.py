@@ -38,7 +38,7 @@ class LinearHash(RidgeHash):
         self.ridge = ridge
         self.refine_steps = refine_steps
 
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
         self.center_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         self.scale_ = float(np.sqrt(np.var(X, axis=0, dtype=np.float64).sum())) or 1.0
         if not np.isfinite(self.scale_):

@@ -14,7 +14,7 @@ from abc import abstractmethod
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from proxcode.hashing.agreement import find_agreement
+from proxcode.hashing.agreement import Agreement
 from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, NearPairs, Vector
 from proxcode.hashing.features import Features, SignedLabels
 from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
@@ -62,8 +62,8 @@ class RidgeHash(HashFunction):
     refine_steps: int | None
 
     @abstractmethod
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
-        """Fix the inputs; without labels n x m features will be kept."""
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
+        """Fix the inputs, given whether labels or pairs say what matters, and whether n x m features will be kept."""
 
     @abstractmethod
     def _inputs(self, X: Matrix) -> Matrix:
@@ -91,7 +91,7 @@ class RidgeHash(HashFunction):
             if is_new:
                 if self.ridge is not None:
                     check_number("ridge", self.ridge, above=0)
-                self._choose_inputs(X, rng, with_labels=labels is not None)
+                self._choose_inputs(X, rng, supervised=labels is not None, kept=labels is None)
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
@@ -121,18 +121,23 @@ class RidgeHash(HashFunction):
             if is_new:
                 if self.ridge is not None:
                     check_number("ridge", self.ridge, above=0)
-                self._choose_inputs(X, rng, with_labels=False)
+                self._choose_inputs(X, rng, supervised=True, kept=True)
             root = self._input_root()
+            features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None)
+            agreement = Agreement(features, near)
             if is_new:
-                features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None)
-                self.ridge_, along_features = find_agreement(features, near, self.ridge)
+                self.ridge_ = agreement.best_ridge() if self.ridge is None else float(self.ridge)
+                along_features = agreement.functions(self.ridge_)
                 self.coef_ = np.ascontiguousarray(_along_inputs(root, along_features).T)
-                self.intercept_ = -features.mean @ along_features
+                self.intercept_ = -agreement.mean @ along_features
                 self.posteriors_ = Unchanged()
                 self.directions_, self.n_bits_ = np.empty((0, len(self.coef_) + 1)), 0
             elif not isinstance(self.posteriors_, Unchanged):
                 raise ValueError("pairs or `refine_steps` differ from those of the original fit; pass the same ones.")
-            training = LabelTraining(self.directions_, self.label_scores(X))
+            # Not from `functions`: rounding may exchange functions that near pairs agree on alike.
+            along_features = self.coef_.T if root is None else root @ self.coef_.T
+            values = agreement.values(along_features, self.ridge_, np.arange(len(X)))
+            training = LabelTraining(self.directions_, values)
         training.refine_steps = steps
         return training
 

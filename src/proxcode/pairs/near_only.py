@@ -69,14 +69,16 @@ class NearOnlyPairs(Pairs):
         else:
             ends = self.near.learned.ravel()
             drawn = np.sort(ends[rng.integers(len(ends), size=(2, n_drawn))], axis=0)
-        keys = np.unique(drawn[0] * n + drawn[1])
-        keys = keys[(keys // n != keys % n) & ~np.isin(keys, self._keys)]
+        keys = np.sort(drawn[0] * n + drawn[1])
+        is_listed = self._keys[np.searchsorted(self._keys, keys) % len(self._keys)] == keys
+        is_repeated = np.append(False, keys[1:] == keys[:-1])
+        keys = keys[(keys // n != keys % n) & ~is_listed & ~is_repeated]
         return np.vstack([keys // n, keys % n])
 
     @cached_property
     def _keys(self) -> Index:
         first, second = np.hstack(self.near)
-        return first * self.n_samples + second
+        return np.sort(first * self.n_samples + second)
 
 
 @dataclass(frozen=True)
