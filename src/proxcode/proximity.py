@@ -15,14 +15,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from proxcode.pairs import FoundPairs, ListedNear, ListedPairs, NearLists, NearOnlyPairs, SameClassPairs, SharedLabelPairs
+from proxcode.pairs import (
+    FoundPairs,
+    ListedPairs,
+    NearLists,
+    NearOnlyPairs,
+    SameClassPairs,
+    SharedLabelPairs,
+)
+from proxcode.pairs.near_only import hold_back
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.storage.state import State
-from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks
+from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks, warn_of_rare_classes
 from proxcode.utils.validation import check_number
-
-# One near pair in so many is held back where far pairs are sampled; at least so many pairs, but no more than a quarter.
-HELD_BACK, MIN_HELD_BACK = 10, 100
 
 
 class Proximity(ABC, BaseEstimator):
@@ -71,14 +76,25 @@ class SameLabel(Proximity):
     unlabelled : hashable, default=None
         A value of y that means "no label": pairs of such samples are unknown. None and NaN always mean it. By default
         -1 is a class like any other.
+    balanced : bool, default=False
+        Whether all classes are taken to be equally frequent among the samples to be encoded. By default they are taken
+        to be as frequent as in y, and new samples of a rare class mostly get codes of frequent ones. `fit` warns of
+        classes with less than a fifth of the median number of samples.
 
     Notes
     -----
     Labels may be any hashable values: numbers, strings, tuples.
     """
 
-    def __init__(self, unlabelled: Hashable = None) -> None:
+    def __init__(self, unlabelled: Hashable = None, balanced: bool = False) -> None:
         self.unlabelled = unlabelled
+        self.balanced = balanced
+
+    def fit(self, X: NDArray[Any], y: Any = None) -> Self:
+        """Learn nothing; warn of rare classes."""
+        if not self.balanced:
+            warn_of_rare_classes(self.read(y), y)
+        return self
 
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
         """Return the pairs of samples with a label; those with equal labels are near."""
@@ -88,7 +104,7 @@ class SameLabel(Proximity):
         samples = np.flatnonzero(classes != UNLABELLED)
         if len(samples) == 0:
             raise ValueError(f"all {len(classes)} samples are unlabelled: label some, or use WithinRadius().")
-        return FoundPairs(samples, SameClassPairs(classes[samples]))
+        return FoundPairs(samples, SameClassPairs(classes[samples], bool(self.balanced)))
 
     def read(self, y: Any) -> NDArray[np.int64]:
         """Return the labels as integers, in order of appearance."""
@@ -205,12 +221,21 @@ class GivenPairs(Proximity):
 
     Parameters
     ----------
-    pairs : array of shape (m, 3), or scipy.sparse matrix of shape (n, n)
-        Rows (i, j, +1) for near and (i, j, -1) for far pairs of samples, given by their row numbers in X; or a matrix
-        whose positive entries are near and whose negative entries are far pairs. A pair may be given in one direction
-        or in both. Pairs (i, i) are ignored.
-    others : {"unknown", "far"}, default="unknown"
-        Whether all other pairs are unknown or far.
+    pairs : array of shape (m, 2) or (m, 3), or scipy.sparse matrix of shape (n, n)
+        Rows (i, j) for near pairs of samples, given by their row numbers in X; or rows (i, j, +1) for near and
+        (i, j, -1) for far pairs; or a matrix whose positive entries are near and whose negative entries are far pairs.
+        A pair may be given in one direction or in both. Pairs (i, i) are ignored.
+    others : {"unknown", "far"}, default=None
+        Whether all other pairs are unknown or far. None is "far" where only near pairs are listed, such as items
+        clicked together, and "unknown" otherwise.
+
+    Notes
+    -----
+    Where the others are far, far pairs are sampled: two samples of near pairs, put together at random. They have the
+    same total weight as the near pairs, a tenth of which is held back from learning. `radius_` of the model balances
+    the near pairs held back that lie beyond it and the far pairs within it, `near_within` and `far_within` of its last
+    `BitRecord`. Samples in no near pair take no part in learning; they get codes as new samples do. Some thousand pairs
+    are needed before codes learned from them are better than those of distances.
     """
 
     def __init__(self, pairs: Any = None, others: str | None = None) -> None:
@@ -223,13 +248,21 @@ class GivenPairs(Proximity):
             raise ValueError(f"others={self.others!r}: expected 'unknown' or 'far'.")
         first, second, near = self._listed(len(X))
         if self.others == "far" or (self.others is None and near.all()):
+            if not near.any():
+                raise ValueError("pairs has no near pair: list at least one near pair.")
             samples, place = np.unique(np.vstack([first[near], second[near]]), return_inverse=True)
-            return FoundPairs(samples, NearOnlyPairs(_split(place.reshape(2, -1)), len(samples)))
+            if len(samples) * (len(samples) - 1) // 2 == near.sum():
+                raise ValueError(
+                    f"all pairs of the {len(samples)} listed samples are near, but a code needs far pairs too: list "
+                    "pairs of more samples."
+                )
+            return FoundPairs(samples, NearOnlyPairs(hold_back(place.reshape(2, -1)), len(samples)))
         samples, place = np.unique(np.concatenate([first, second]), return_inverse=True)
         return FoundPairs(samples, ListedPairs(place[: len(first)], place[len(first) :], near, len(samples)))
 
     def describe(self) -> str:
-        return f"listed as near; pairs not listed are {self.others}"
+        kind = "unknown, or far if no far pair is listed" if self.others is None else self.others
+        return f"listed as near; pairs not listed are {kind}"
 
     def _listed(self, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:
         """Return the distinct pairs first < second and whether they are near."""
@@ -237,7 +270,7 @@ class GivenPairs(Proximity):
         keep = (i != j) & (sign != 0)
         key = np.minimum(i, j)[keep] * n + np.maximum(i, j)[keep]
         if len(key) == 0:
-            raise ValueError("pairs has no pair of different samples: list at least one near and one far pair.")
+            raise ValueError("pairs has no pair of different samples: list at least one near pair.")
         distinct, where = np.unique(key, return_inverse=True)
         near_votes = np.bincount(where, weights=sign[keep] > 0)
         votes = np.bincount(where)
@@ -257,11 +290,12 @@ class GivenPairs(Proximity):
                 )
             return matrix.row.astype(np.int64), matrix.col.astype(np.int64), matrix.data
         pairs = np.asarray(self.pairs)
-        if pairs.ndim != 2 or pairs.shape[1] != 3 or pairs.dtype.kind not in "iuf":
+        if pairs.ndim != 2 or pairs.shape[1] not in (2, 3) or pairs.dtype.kind not in "iuf":
             raise ValueError(
-                f"pairs is an array of {pairs.dtype} of shape {pairs.shape}: expected rows (i, j, +1 or -1)."
+                f"pairs is an array of {pairs.dtype} of shape {pairs.shape}: expected rows (i, j) of near pairs, or "
+                "rows (i, j, +1 or -1)."
             )
-        i, j, sign = pairs.T
+        i, j, sign = pairs.T if pairs.shape[1] == 3 else (*pairs.T, np.ones(len(pairs), np.int64))
         if not np.isin(sign, (-1, 1)).all():
             raise ValueError(f"pairs has {sign[~np.isin(sign, (-1, 1))][0]} in its third column: expected +1 or -1.")
         samples = pairs[:, :2]
@@ -270,15 +304,6 @@ class GivenPairs(Proximity):
                 f"pairs has row numbers from {samples.min()} to {samples.max()}: expected integers from 0 to {n - 1}."
             )
         return i.astype(np.int64), j.astype(np.int64), sign
-
-
-def _split(near: NDArray[np.int64]) -> ListedNear:
-    """Hold back a random share of near pairs, the same for the same list."""
-    m = near.shape[1]
-    n_held = min(max(m // HELD_BACK, MIN_HELD_BACK), m // 4)
-    order = np.random.default_rng(m).permutation(m)
-    held, learned = np.sort(order[:n_held]), np.sort(order[n_held:])
-    return ListedNear(near[:, learned], near[:, held])
 
 
 def default_proximity(y: Any) -> Proximity:

@@ -134,7 +134,7 @@ CASES = [
     ("fit X.npy --radius 3 --neighbors 9 -o new.proxcode", "--radius and --neighbors each define near pairs"),
     (
         "fit X.npy --pairs maybe.csv -o new.proxcode",
-        "maybe.csv: line 3 has the sign 'maybe': expected +1 or near, -1 or far",
+        "maybe.csv: line 3 has the sign 'maybe': expected near or far, +1 or -1, 1 or 0, true or false",
     ),
     (
         "fit X.npy --pairs outside.csv -o new.proxcode",

@@ -31,7 +31,7 @@ from proxcode.utils.validation import check_integer
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
-Labels = Any  # a scipy.sparse matrix of 0 and 1, shape (n_samples, n_labels)
+Labels = Any  # a scipy.sparse matrix of weights, mostly 0 and 1, shape (n_samples, n_labels)
 
 
 class NearPairs(Protocol):
@@ -150,7 +150,8 @@ class HashFunction(ABC, BaseEstimator):
         X : ndarray of shape (n_samples, n_features)
         rng : Generator
         labels : sparse matrix of shape (n_samples, n_labels), default=None
-            0 or 1. A hash function may restrict its bits to what tells these labels apart.
+            Positive where a sample has a label: 1, or the weight of the sample among those of all labels. A hash
+            function may restrict its bits to what tells these labels apart.
         rows : slice or ndarray of int, default=slice(None)
             The samples that targets and margins are given for.
         """

@@ -109,7 +109,8 @@ class Features:
 
     def whitened(self, upper: Matrix) -> Matrix:
         """Return psi at all samples; it overwrites the kept features."""
-        basis, solver, mean = self.kept_features(), TriangularSolver(upper, self.X.dtype), self.mean.astype(self.X.dtype)
+        basis, solver = self.kept_features(), TriangularSolver(upper, self.X.dtype)
+        mean = self.mean.astype(self.X.dtype)
 
         def whiten(rows: slice) -> None:
             basis[rows] = solver.solve(basis[rows] - mean)

@@ -16,7 +16,7 @@ JITTER = 1e-4
 # Limits of the default number of landmarks.
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000
 # Its lower limit with near pairs: a pair tells less than two labels, and features that are missing are not made up for.
-MIN_PAIR_LANDMARKS = 2000
+MIN_PAIR_LANDMARKS = 3000
 # Largest number of features kept, samples times landmarks, where there are no labels.
 MAX_FEATURES_KEPT = 500_000_000
 # Rows whose kernel values stay in the processor's cache.
@@ -33,7 +33,7 @@ class KernelHash(RidgeHash):
     ----------
     n_landmarks : int, default=None
         Number of training samples drawn as landmarks. None is a tenth of the samples, 1,000 to 6,000; with a list of
-        near pairs alone at least 2,000; without either a twentieth. Without labels, fewer where the features of all
+        near pairs alone at least 3,000; without either a twentieth. Without labels, fewer where the features of all
         samples would fill the memory.
     gamma : float, default=None
         Coefficient of the kernel k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between
@@ -70,7 +70,9 @@ class KernelHash(RidgeHash):
         self.refine_steps = refine_steps
 
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
-        n_landmarks = self._default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks
+        n_landmarks = (
+            self._default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks
+        )
         check_integer("n_landmarks", n_landmarks, 1)
         if self.gamma is not None:
             check_number("gamma", self.gamma, above=0, below=float(np.finfo(X.dtype).max) ** 0.5)

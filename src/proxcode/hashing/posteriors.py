@@ -38,6 +38,13 @@ class Posteriors(NamedTuple):
             return expit(logits) * scores.dtype.type(2.0)
         return softmax(logits, axis=1) * scores.dtype.type(np.sqrt(n_labels))
 
+    def reweighted(self, counts: Vector, weights: Vector) -> "Posteriors":
+        """Return the posteriors for labels as frequent as `weights`, given those for labels as frequent as `counts`."""
+        if np.array_equal(counts, weights):
+            return self
+        prior = np.log(weights / weights.sum()) - np.log(counts / counts.sum())
+        return self._replace(offset=self.offset + SOFTENING * prior)
+
 
 class Unchanged(NamedTuple):
     """In place of posteriors where bits are directions among the scores themselves."""

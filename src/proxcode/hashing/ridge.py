@@ -10,6 +10,7 @@ over the features phi (see `features.py`); `training.py` fits and refines bits.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -60,6 +61,7 @@ class RidgeHash(HashFunction):
 
     ridge: float | None
     refine_steps: int | None
+    posteriors_: Posteriors | Unchanged | None
 
     @abstractmethod
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
@@ -95,7 +97,8 @@ class RidgeHash(HashFunction):
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
-            signed = None if labels is None else (2 * labels.toarray() - 1).astype(np.int8)
+            signed = None if labels is None else (2 * (labels.toarray() > 0) - 1).astype(np.int8)
+            label_weights = None if labels is None else labels.sum(axis=0)
             n_functions = n_features if signed is None else signed.shape[1]
             if is_new:
                 self.directions_, self.n_bits_ = np.empty((0, n_functions + 1)), 0
@@ -107,7 +110,7 @@ class RidgeHash(HashFunction):
             if signed is None:
                 training = self._feature_training(features, rows, root, is_new)
             else:
-                training = self._label_training(features, signed, rows, root, is_new)
+                training = self._label_training(features, signed, rows, root, is_new, label_weights)
         training.refine_steps = steps
         return training
 
@@ -146,13 +149,19 @@ class RidgeHash(HashFunction):
         self.ridge_ = DEFAULT_RIDGE if self.ridge is None else float(self.ridge)
         upper = features.factor(self.ridge_)
         if is_new:
-            self.posteriors_: Posteriors | Unchanged | None = None
+            self.posteriors_ = None
             self.coef_, self.intercept_ = np.empty((0, features.m)), np.empty(0)
         basis = features.whitened(upper)[rows]
         return FeatureTraining(self.directions_, basis, features.n / len(basis), upper, root, features.mean)
 
     def _label_training(
-        self, features: Features, labels: SignedLabels, rows: Rows, root: Matrix | None, is_new: bool
+        self,
+        features: Features,
+        labels: SignedLabels,
+        rows: Rows,
+        root: Matrix | None,
+        is_new: bool,
+        label_weights: Any,
     ) -> LabelTraining:
         """Return a training whose functions are posteriors of the labels, each as if fitted without its sample."""
         if is_new:
@@ -166,7 +175,9 @@ class RidgeHash(HashFunction):
         if is_new:
             self.coef_ = np.ascontiguousarray(coef)
             self.intercept_ = -features.mean @ along_features
-            self.posteriors_ = fit_posteriors(scores, labels[chosen])
+            self.posteriors_ = fit_posteriors(scores, labels[chosen]).reweighted(
+                (labels > 0).sum(axis=0), label_weights
+            )
         elif np.abs(coef - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
         return LabelTraining(self.directions_, self.posteriors_(scores))  # type: ignore[misc]

@@ -100,7 +100,10 @@ class Pairs(ABC):
         return None
 
     def labels(self) -> Any:
-        """Return the labels as a sparse 0/1 matrix of shape (n_samples, n_labels), None where there are no labels."""
+        """Return the labels as a sparse matrix of shape (n_samples, n_labels), None where there are no labels.
+
+        An entry is the weight of the sample among those of all labels: 1 where all samples count alike.
+        """
         return None
 
     def listed_near(self) -> ListedNear | None:

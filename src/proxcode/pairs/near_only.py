@@ -11,7 +11,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +24,9 @@ from proxcode.pairs.groups import threads_for
 from proxcode.utils.rows import ALL, Index
 
 # Far pairs drawn for a bit: this many for each near pair, within limits.
-FAR_PER_NEAR, MIN_FAR, MAX_FAR = 10, 50_000, 500_000
+FAR_PER_NEAR, MIN_FAR, MAX_FAR = 5, 20_000, 500_000
+# One near pair in so many is held back; at least so many pairs, but no more than a quarter of them.
+HELD_BACK, MIN_HELD_BACK = 10, 100
 # Seed of far pairs where none is given.
 FAR_SEED = 0
 
@@ -119,3 +120,12 @@ class CodedNearOnly(CodedPairs):
     def _distances(self, pairs: NDArray[np.int64]) -> Index:
         with threads_for(pairs.shape[1]):
             return list_distances(self.words, *pairs)
+
+
+def hold_back(near: NDArray[np.int64]) -> ListedNear:
+    """Hold back a random share of near pairs, the same for the same list."""
+    m = near.shape[1]
+    n_held = min(max(m // HELD_BACK, MIN_HELD_BACK), m // 4)
+    order = np.random.default_rng(m).permutation(m)
+    held, learned = np.sort(order[:n_held]), np.sort(order[n_held:])
+    return ListedNear(near[:, learned], near[:, held])
