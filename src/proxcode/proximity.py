@@ -23,7 +23,7 @@ from proxcode.pairs import (
     SameClassPairs,
     SharedLabelPairs,
 )
-from proxcode.pairs.near_only import hold_back
+from proxcode.pairs.near_only import held_back_of_both, hold_back
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.storage.state import State
 from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks, warn_of_rare_classes
@@ -226,16 +226,19 @@ class GivenPairs(Proximity):
         (i, j, -1) for far pairs; or a matrix whose positive entries are near and whose negative entries are far pairs.
         A pair may be given in one direction or in both. Pairs (i, i) are ignored.
     others : {"unknown", "far"}, default=None
-        Whether all other pairs are unknown or far. None is "far" where only near pairs are listed, such as items
-        clicked together, and "unknown" otherwise.
+        Whether all other pairs are unknown, or all of them far: then the list is complete. None is "unknown" where far
+        pairs are listed. Where only near pairs are, such as items clicked together, the list is taken for a sample of
+        all near pairs, and most of the others for far.
 
     Notes
     -----
-    Where the others are far, far pairs are sampled: two samples of near pairs, put together at random. They have the
-    same total weight as the near pairs, a tenth of which is held back from learning. `radius_` of the model balances
-    the near pairs held back that lie beyond it and the far pairs within it, `near_within` and `far_within` of its last
-    `BitRecord`. Samples in no near pair take no part in learning; they get codes as new samples do. Some thousand pairs
-    are needed before codes learned from them are better than those of distances.
+    Where only near pairs are listed, far pairs are sampled: two samples of near pairs, put together at random. They
+    have the same total weight as the near pairs, a tenth of which is held back from learning. `radius_` of the model
+    balances the near pairs held back that lie beyond it and the far pairs within it: see `near_within` and `far_within`
+    of its last `BitRecord`. Samples in no pair take no part in learning; they get codes as new samples do. Some
+    thousand pairs are needed before codes learned from them are better than those of distances.
+
+    Of a list of at least 1,000 near and 1,000 far pairs a tenth is held back in the same way.
     """
 
     def __init__(self, pairs: Any = None, others: str | None = None) -> None:
@@ -247,21 +250,21 @@ class GivenPairs(Proximity):
         if self.others not in (None, "unknown", "far"):
             raise ValueError(f"others={self.others!r}: expected 'unknown' or 'far'.")
         first, second, near = self._listed(len(X))
-        if self.others == "far" or (self.others is None and near.all()):
-            if not near.any():
-                raise ValueError("pairs has no near pair: list at least one near pair.")
-            samples, place = np.unique(np.vstack([first[near], second[near]]), return_inverse=True)
-            if len(samples) * (len(samples) - 1) // 2 == near.sum():
+        if self.others == "far":
+            return FoundPairs(np.arange(len(X)), NearLists(first[near], second[near], len(X)))
+        samples, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+        first, second = place.reshape(2, -1)
+        if self.others is None and near.all():
+            if len(samples) * (len(samples) - 1) // 2 == len(near):
                 raise ValueError(
                     f"all pairs of the {len(samples)} listed samples are near, but a code needs far pairs too: list "
                     "pairs of more samples."
                 )
-            return FoundPairs(samples, NearOnlyPairs(hold_back(place.reshape(2, -1)), len(samples)))
-        samples, place = np.unique(np.concatenate([first, second]), return_inverse=True)
-        return FoundPairs(samples, ListedPairs(place[: len(first)], place[len(first) :], near, len(samples)))
+            return FoundPairs(samples, NearOnlyPairs(hold_back(np.vstack([first, second])), len(samples)))
+        return FoundPairs(samples, ListedPairs(first, second, near, len(samples), held_back_of_both(near)))
 
     def describe(self) -> str:
-        kind = "unknown, or far if no far pair is listed" if self.others is None else self.others
+        kind = "unknown, or mostly far if no far pair is listed" if self.others is None else self.others
         return f"listed as near; pairs not listed are {kind}"
 
     def _listed(self, n: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_]]:

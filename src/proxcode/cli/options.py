@@ -47,7 +47,7 @@ proximity_options = _stacked(
     click.option(
         "--others",
         type=click.Choice(["unknown", "far"]),
-        show_default="unknown, or far if no far pair is listed",
+        show_default="unknown, or mostly far if no far pair is listed",
         help="Kind of the pairs that --pairs does not list.",
     ),
     click.option("--radius", type=click.FloatRange(0), help="Samples within this distance are near."),

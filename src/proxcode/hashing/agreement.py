@@ -62,6 +62,7 @@ class Agreement:
         self.centred = features.kept_features()
         self.mean = np.asarray(degree @ self.centred / degree.sum(), np.float64)
         self.centred -= self.mean.astype(dtype)
+        self._last_factor = (0.0, 0), np.empty((0, 0))
 
     def best_ridge(self) -> float:
         """Return the ridge of the largest sum of squared correlations, from the first features and some pairs."""
@@ -69,27 +70,31 @@ class Agreement:
         moments = self._moments(m)
         n_pairs = self.to_measure.shape[1]
         pairs = self.to_measure[:, np.linspace(0, n_pairs - 1, min(n_pairs, RIDGE_PAIRS)).astype(np.int64)]
+        rows, place = np.unique(pairs, return_inverse=True)
 
         def told(ridge: float) -> float:
-            correlation = self._told_by(self._functions(moments, ridge), ridge, pairs).correlation
+            values = self.values(self._functions(moments, ridge), ridge, rows)
+            correlation = _told(values[place.reshape(pairs.shape)]).correlation
             return float(correlation @ correlation)
 
         return max(RIDGES, key=told)
 
-    def functions(self, ridge: float) -> Matrix:
-        """Return the functions as combinations of features minus `mean`, shape (m, r)."""
+    def functions(self, ridge: float) -> tuple[Matrix, Matrix]:
+        """Return functions, combinations (m, r) of features minus `mean`, and their `values` at all samples."""
         along_features = self._functions(self._moments(self.features.m), ridge)
-        correlation, deviation = self._told_by(along_features, ridge, self.to_measure)
-        kept = np.flatnonzero(correlation)
+        values = self.values(along_features, ridge, np.arange(self.features.n))
+        correlation, deviation = _told(values[self.to_measure])
+        kept, scale = np.flatnonzero(correlation), np.sqrt(correlation)
         if len(kept) == 0:
             # The pairs tell nothing about one another: no function is better than another.
-            return along_features / deviation
-        return along_features[:, kept] * (np.sqrt(correlation[kept]) / deviation[kept])
+            kept, scale = np.arange(len(correlation)), np.ones(len(correlation))
+        scale = (scale / deviation)[kept]
+        return along_features[:, kept] * scale, values[:, kept] * scale
 
     def values(self, along_features: Matrix, ridge: float, rows: Index) -> Matrix:
         """Return the values of functions at samples `rows`, each as if the sample had not been listed."""
         m = len(along_features)
-        upper = self.features.factor(ridge, m)
+        upper = self._factor(ridge, m)
         fitted = self.centred[:, :m] @ along_features.astype(self.centred.dtype)
         sums = self.adjacency @ fitted
         along_psi = upper @ along_features
@@ -101,6 +106,12 @@ class Agreement:
             values = (fitted - (own * sums + shared * fitted) / eigenvalues) / np.maximum(1 - own, LEAST_UNEXPLAINED)
         return np.where(np.isfinite(values), values, 0.0)
 
+    def _factor(self, ridge: float, m: int) -> Matrix:
+        """Return U of the first m features; the last one is kept, since each is needed twice."""
+        if self._last_factor[0] != (ridge, m):
+            self._last_factor = (ridge, m), self.features.factor(ridge, m)
+        return self._last_factor[1]
+
     def _moments(self, m: int) -> Matrix:
         """Return the sum of phi_i phi_j' over the near pairs in both directions, for the first m features."""
         centred = self.centred[:, :m]
@@ -109,20 +120,11 @@ class Agreement:
     def _functions(self, moments: Matrix, ridge: float) -> Matrix:
         """Return the functions of largest agreement, combinations of features."""
         m = len(moments)
-        upper = self.features.factor(ridge, m)
+        upper = self._factor(ridge, m)
         half = solve_triangular(upper, moments, trans=1)
         along_psi = solve_triangular(upper, half.T, trans=1)
         _, vectors = eigh((along_psi + along_psi.T) / 2, subset_by_index=(max(0, m - MAX_FUNCTIONS), m - 1))
         return solve_triangular(upper, vectors[:, ::-1])
-
-    def _told_by(self, along_features: Matrix, ridge: float, pairs: Matrix) -> "_Told":
-        rows, place = np.unique(pairs, return_inverse=True)
-        values = self.values(along_features, ridge, rows)[place.reshape(pairs.shape)]
-        values -= values.mean(axis=(0, 1))
-        deviation = np.sqrt(np.maximum((values**2).mean(axis=(0, 1)), np.finfo(np.float64).tiny))
-        correlation = values.prod(axis=0).mean(axis=0) / deviation**2
-        is_significant = correlation > SIGNIFICANT * pairs.shape[1] ** -0.5
-        return _Told(np.where(is_significant, correlation, 0.0), deviation)
 
     def _psi_and_neighbors(self, upper: Matrix, rows: Index) -> tuple[Matrix, Matrix]:
         """Return psi at samples, and its sum over the samples near to each."""
@@ -144,3 +146,12 @@ class _Told(NamedTuple):
 
     correlation: Vector
     deviation: Vector
+
+
+def _told(values: Matrix) -> _Told:
+    """Return what functions tell, from their values at both samples of each pair, shape (2, n_pairs, r)."""
+    values = values - values.mean(axis=(0, 1))
+    deviation = np.sqrt(np.maximum((values**2).mean(axis=(0, 1)), np.finfo(np.float64).tiny))
+    correlation = values.prod(axis=0).mean(axis=0) / deviation**2
+    is_significant = correlation > SIGNIFICANT * values.shape[1] ** -0.5
+    return _Told(np.where(is_significant, correlation, 0.0), deviation)

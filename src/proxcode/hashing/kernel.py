@@ -15,8 +15,8 @@ from proxcode.utils.validation import check_integer, check_number
 JITTER = 1e-4
 # Limits of the default number of landmarks.
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000
-# Its lower limit with near pairs: a pair tells less than two labels, and features that are missing are not made up for.
-MIN_PAIR_LANDMARKS = 3000
+# Its lower limit with a list of near pairs, but no more than a quarter of the samples.
+PAIR_LANDMARKS = 3000
 # Largest number of features kept, samples times landmarks, where there are no labels.
 MAX_FEATURES_KEPT = 500_000_000
 # Rows whose kernel values stay in the processor's cache.
@@ -33,13 +33,14 @@ class KernelHash(RidgeHash):
     ----------
     n_landmarks : int, default=None
         Number of training samples drawn as landmarks. None is a tenth of the samples, 1,000 to 6,000; with a list of
-        near pairs alone at least 3,000; without either a twentieth. Without labels, fewer where the features of all
-        samples would fill the memory.
+        near pairs a quarter, 1,000 to 3,000, if that is more; without either a twentieth. Without labels, fewer where
+        the features of all samples would fill the memory.
     gamma : float, default=None
         Coefficient of the kernel k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between
         landmarks.
     ridge : float, default=None
-        Strength of the penalty. None chooses it by leave-one-out where there are labels, and is 1e-5 otherwise.
+        Strength of the penalty. None chooses it where there are labels, by leave-one-out, or a list of near pairs, by
+        pairs held back; it is 1e-5 otherwise.
     refine_steps : int, default=None
         Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
         of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
@@ -84,7 +85,7 @@ class KernelHash(RidgeHash):
 
     @staticmethod
     def _default_landmarks(n: int, supervised: bool, kept: bool) -> int:
-        least = MIN_PAIR_LANDMARKS if supervised and kept else MIN_LANDMARKS
+        least = max(MIN_LANDMARKS, min(PAIR_LANDMARKS, n // 4)) if supervised and kept else MIN_LANDMARKS
         most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n)) if kept else MAX_LANDMARKS
         return min(most, max(least, n // 10 if supervised else n // 20))
 

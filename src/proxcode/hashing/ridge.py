@@ -130,16 +130,17 @@ class RidgeHash(HashFunction):
             agreement = Agreement(features, near)
             if is_new:
                 self.ridge_ = agreement.best_ridge() if self.ridge is None else float(self.ridge)
-                along_features = agreement.functions(self.ridge_)
+                along_features, values = agreement.functions(self.ridge_)
                 self.coef_ = np.ascontiguousarray(_along_inputs(root, along_features).T)
                 self.intercept_ = -agreement.mean @ along_features
                 self.posteriors_ = Unchanged()
                 self.directions_, self.n_bits_ = np.empty((0, len(self.coef_) + 1)), 0
             elif not isinstance(self.posteriors_, Unchanged):
                 raise ValueError("pairs or `refine_steps` differ from those of the original fit; pass the same ones.")
-            # Not from `functions`: rounding may exchange functions that near pairs agree on alike.
-            along_features = self.coef_.T if root is None else root @ self.coef_.T
-            values = agreement.values(along_features, self.ridge_, np.arange(len(X)))
+            else:
+                # Not from `functions`: rounding may exchange functions that near pairs agree on alike.
+                along_features = self.coef_.T if root is None else root @ self.coef_.T
+                values = agreement.values(along_features, self.ridge_, np.arange(len(X)))
             training = LabelTraining(self.directions_, values)
         training.refine_steps = steps
         return training

@@ -129,3 +129,10 @@ def hold_back(near: NDArray[np.int64]) -> ListedNear:
     order = np.random.default_rng(m).permutation(m)
     held, learned = np.sort(order[:n_held]), np.sort(order[n_held:])
     return ListedNear(near[:, learned], near[:, held])
+
+
+def held_back_of_both(near: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+    """Return the near and far pairs to hold back, the same for the same list; None where either kind is scarce."""
+    if min(near.sum(), (~near).sum()) < HELD_BACK * MIN_HELD_BACK:
+        return None
+    return np.random.default_rng(len(near)).random(len(near)) < 1 / HELD_BACK

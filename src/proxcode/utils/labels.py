@@ -85,7 +85,7 @@ def warn_of_rare_classes(classes: NDArray[np.int64], y: Any) -> None:
     if len(rare) == 0:
         return
     first = [int(np.argmax(classes == number)) for number in rare[:MAX_NAMED]]
-    labels = y.iloc if hasattr(y, "iloc") else y
+    labels = y.iloc if hasattr(y, "iloc") else np.ravel(y) if isinstance(y, np.ndarray) else y
     named = [f"{labels[i]} ({sizes[classes[i]]})" for i in first]
     more = f" and {len(rare) - len(named)} more" if len(rare) > len(named) else ""
     warnings.warn(
