@@ -96,14 +96,16 @@ def test_posteriors_of_huge_scores_do_not_overflow():
     np.testing.assert_allclose(values, [[np.sqrt(3), 0, 0]])
 
 
-def test_posteriors_follow_the_frequencies_of_labels(rng):
-    posteriors = Posteriors(1.0, np.array([0.5, -0.5]), exclusive=True)
-    scores, counts = rng.normal(size=(50, 2)), np.array([90, 10])
-    assert posteriors.reweighted(counts, counts) is posteriors
-    balanced = posteriors.reweighted(counts, np.array([1.0, 1.0]))
-    odds = np.divide(*balanced(scores).T) / np.divide(*posteriors(scores).T)
-    # The ratio of frequencies, softened as the logits are.
-    np.testing.assert_allclose(odds, (10 / 90) ** SOFTENING)
+def test_weights_make_rare_labels_as_probable_as_others():
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1, 2], [1000, 1000, 20])
+    labels = plus_minus(classes)
+    scores = 0.1 * labels * [1, 1, 0.1] + 0.1 * rng.normal(size=labels.shape) * [1, 1, 0.1]
+    weighted = fit_posteriors(scores, labels, 1 / np.bincount(classes)[classes])
+    assert weighted.slope[2] > 3 * weighted.slope[0]
+    found = [fitted(scores).argmax(axis=1) == classes for fitted in (fit_posteriors(scores, labels), weighted)]
+    plain_rare, weighted_rare = (is_right[2000:].mean() for is_right in found)
+    assert weighted_rare > plain_rare + 0.2
 
 
 def test_balanced_classes_serve_rare_ones():

@@ -57,6 +57,7 @@ def _describe_model(path: Path) -> dict[str, Any]:
         **learned_figures(model),
         "samples": len(model.codes_),
         "features": model.n_features_in_,
-        "near": repr(model.proximity_),
+        # The lists of pairs span several lines.
+        "near": " ".join(repr(model.proximity_).split()),
         "hash function": repr(model.hash_function_),
     }

@@ -10,7 +10,6 @@ over the features phi (see `features.py`); `training.py` fits and refines bits.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -98,7 +97,6 @@ class RidgeHash(HashFunction):
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
             signed = None if labels is None else (2 * (labels.toarray() > 0) - 1).astype(np.int8)
-            label_weights = None if labels is None else labels.sum(axis=0)
             n_functions = n_features if signed is None else signed.shape[1]
             if is_new:
                 self.directions_, self.n_bits_ = np.empty((0, n_functions + 1)), 0
@@ -110,7 +108,7 @@ class RidgeHash(HashFunction):
             if signed is None:
                 training = self._feature_training(features, rows, root, is_new)
             else:
-                training = self._label_training(features, signed, rows, root, is_new, label_weights)
+                training = self._label_training(features, signed, rows, root, is_new, _weights_of(labels))
         training.refine_steps = steps
         return training
 
@@ -162,7 +160,7 @@ class RidgeHash(HashFunction):
         rows: Rows,
         root: Matrix | None,
         is_new: bool,
-        label_weights: Any,
+        weights: Vector | None,
     ) -> LabelTraining:
         """Return a training whose functions are posteriors of the labels, each as if fitted without its sample."""
         if is_new:
@@ -176,9 +174,7 @@ class RidgeHash(HashFunction):
         if is_new:
             self.coef_ = np.ascontiguousarray(coef)
             self.intercept_ = -features.mean @ along_features
-            self.posteriors_ = fit_posteriors(scores, labels[chosen]).reweighted(
-                (labels > 0).sum(axis=0), label_weights
-            )
+            self.posteriors_ = fit_posteriors(scores, labels[chosen], *() if weights is None else (weights[chosen],))
         elif np.abs(coef - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
         return LabelTraining(self.directions_, self.posteriors_(scores))  # type: ignore[misc]
@@ -224,7 +220,10 @@ class RidgeHash(HashFunction):
             values["posteriors"] = UNCHANGED
         elif self.posteriors_ is not None:
             slope, arrays["offset"], exclusive = self.posteriors_
-            values["posteriors"] = {"slope": slope, "exclusive": exclusive}
+            is_common = not isinstance(slope, np.ndarray)
+            values["posteriors"] = {"slope": slope if is_common else None, "exclusive": exclusive}
+            if not is_common:
+                arrays["slope"] = np.asarray(slope)
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
@@ -236,7 +235,8 @@ class RidgeHash(HashFunction):
         if (fitted := values["posteriors"]) == UNCHANGED:
             self.posteriors_ = Unchanged()
         elif fitted is not None:
-            self.posteriors_ = Posteriors(fitted["slope"], arrays["offset"], fitted["exclusive"])
+            slope = arrays["slope"] if fitted["slope"] is None else fitted["slope"]
+            self.posteriors_ = Posteriors(slope, arrays["offset"], fitted["exclusive"])
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         if self.posteriors_ is None:
@@ -256,6 +256,11 @@ class RidgeHash(HashFunction):
         ):
             outputs[rows] = block + intercept
         return outputs
+
+
+def _weights_of(labels: Labels) -> Vector | None:
+    """Return the weights of samples with one label each; None where all are 1."""
+    return None if (labels.data == 1).all() else np.asarray(labels.sum(axis=1), np.float64)
 
 
 def _along_inputs(root: Matrix | None, along_features: Matrix) -> Matrix:
