@@ -77,9 +77,9 @@ class SameLabel(Proximity):
         A value of y that means "no label": pairs of such samples are unknown. None and NaN always mean it. By default
         -1 is a class like any other.
     balanced : bool, default=False
-        Whether all classes are taken to be equally frequent among the samples to be encoded. By default they are taken
-        to be as frequent as in y, and new samples of a rare class mostly get codes of frequent ones. `fit` warns of
-        classes with less than a fifth of the median number of samples.
+        Whether each class counts alike in the posteriors that bits are learned from. By default each sample does, and
+        new samples of a rare class may get codes of frequent ones: `fit` warns of classes with less than a fifth of the
+        median number of samples. Only `KernelHash` and `LinearHash` with refinement learn from posteriors.
 
     Notes
     -----
