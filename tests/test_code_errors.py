@@ -76,7 +76,7 @@ def fit(train, **parameters):
         ({"proximity": WithinRadius(radius="3")}, {}, TypeError, "radius='3': expected a number of at least 0"),
         ({"proximity": WithinRadius(radius=0.0)}, {}, ValueError, "no near pair"),
         ({"proximity": WithinRadius(radius=1e9)}, {}, ValueError, "no far pair"),
-        ({"proximity": GivenPairs([[0, 1, 1]])}, {}, ValueError, "no far pair"),
+        ({"proximity": GivenPairs([[0, 1, 1]])}, {}, ValueError, "all pairs of the 2 listed samples are near"),
         (
             {"proximity": GivenPairs([[0, 99, 1]])},
             {},

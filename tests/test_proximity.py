@@ -1,5 +1,7 @@
 """Which pairs each proximity finds near, far and unknown."""
 
+import warnings
+
 import numba
 import numpy as np
 import pandas as pd
@@ -130,6 +132,28 @@ def test_class_numbers_are_equal_where_labels_are(y):
         assert (classes[i] == -1) == (a is None)
         for j, b in enumerate(y):
             assert (classes[i] == classes[j]) == (a == b)
+
+
+def test_rare_classes_are_named():
+    y, X = np.repeat(["red", "green", "blue", "grey"], [100, 100, 19, 100]), np.zeros((319, 1))
+    named = r"classes blue \(19\) have few samples beside a median of 100 .*SameLabel\(balanced=True\)"
+    for labels in (y, y.tolist(), pd.Series(y, index=np.arange(319) + 7), y[:, None], [*y[1:], None]):
+        with pytest.warns(UserWarning, match=r"blue \(19\)|" + named):
+            SameLabel().fit(X, labels)
+    with pytest.warns(UserWarning, match=named):
+        SameLabel().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        SameLabel(balanced=True).fit(X, y)
+        SameLabel(unlabelled="blue").fit(X, y)
+        SameLabel().fit(X, np.arange(319))
+        SameLabel().fit(X, np.append(y[1:], "blue"))
+
+
+def test_many_rare_classes_are_counted():
+    y = np.concatenate([np.repeat(np.arange(20), 100), np.arange(100, 112)])
+    with pytest.warns(UserWarning, match=r"109 \(1\) and 2 more have few"):
+        SameLabel().fit(np.zeros((len(y), 1)), y)
 
 
 # SharedLabel
@@ -313,6 +337,16 @@ def test_others_far(pairs):
     np.testing.assert_array_equal(Y, near_far(expected))
 
 
+@pytest.mark.parametrize("pairs", [[(0, 1), (4, 3)], [(0, 1, 1), (3, 4, 1)], as_matrix([(0, 1, 1), (3, 4, 1)], 6)])
+def test_others_are_far_where_near_pairs_alone_are_listed(pairs):
+    samples, Y = signs(GivenPairs(pairs), 6)
+    # Two near and four far pairs: a near pair weighs as much as two far ones.
+    expected = np.array([[0, 2, -1, -1], [2, 0, -1, -1], [-1, -1, 0, 2], [-1, -1, 2, 0]])
+    np.testing.assert_array_equal(samples, [0, 1, 3, 4])
+    np.testing.assert_array_equal(Y, expected)
+    np.testing.assert_array_equal(signs(GivenPairs(pairs, others="unknown"), 6)[1], np.maximum(expected, 0) / 2)
+
+
 @settings(deadline=None, max_examples=30)
 @given(seeds, st.integers(2, 15))
 def test_any_list_of_pairs_in_any_direction(seed, n):
@@ -322,7 +356,7 @@ def test_any_list_of_pairs_in_any_direction(seed, n):
     i, j = np.nonzero(Y)
     swap = rng.random(len(i)) < 0.5
     pairs = rng.permutation(np.column_stack([np.where(swap, j, i), np.where(swap, i, j), Y[i, j]]))
-    samples, found = signs(GivenPairs(pairs), n)
+    samples, found = signs(GivenPairs(pairs, others="unknown"), n)
     np.testing.assert_array_equal(samples, np.unique([i, j]))
     np.testing.assert_array_equal(found, (Y + Y.T)[np.ix_(samples, samples)])
 
@@ -342,7 +376,12 @@ def test_nan_in_a_pair_matrix_is_refused():
         (SharedLabel(), np.eye(3), "at least one label in common"),
         (WithinRadius(radius=0.123456), None, "euclidean distance of at most 0.1235"),
         (WithinRadius(radius=2, metric="cosine"), None, "cosine distance of at most 2"),
-        (GivenPairs([(0, 1, 1)]), None, "listed as near; pairs not listed are unknown"),
+        (
+            GivenPairs([(0, 1, 1)]),
+            None,
+            "listed as near; pairs not listed are unknown, or mostly far if no far pair is listed",
+        ),
+        (GivenPairs([(0, 1, 1)], others="unknown"), None, "listed as near; pairs not listed are unknown"),
         (GivenPairs([(0, 1, 1)], others="far"), None, "listed as near; pairs not listed are far"),
     ],
 )
@@ -435,14 +474,17 @@ def test_default_understands_one_column_given_as_lists():
         (GivenPairs(LISTED, others="near"), None, ["others='near'", "'unknown'", "'far'"]),
         (GivenPairs(), None, ["pairs", "(i, j, +1 or -1)"]),
         (GivenPairs([]), None, ["pairs", "(i, j, +1 or -1)", "(0,)"]),
-        (GivenPairs([(0, 1)]), None, ["(i, j, +1 or -1)", "(1, 2)"]),
+        (GivenPairs([(0,)]), None, ["(i, j, +1 or -1)", "(1, 1)"]),
+        (GivenPairs([(0, 1)]), None, ["all pairs of the 2 listed samples are near", "list pairs of more samples"]),
+        (GivenPairs([(0, 1), (1, 2), (2, 0)]), None, ["all pairs of the 3 listed samples are near"]),
+        (GivenPairs([(0, 3)]), None, ["0 to 2", "3"]),
         (GivenPairs([("0", "1", "near")]), None, ["(i, j, +1 or -1)", "<U4"]),
         (GivenPairs([(0, 1, 5)]), None, ["third column", "+1 or -1", "5"]),
         (GivenPairs([(0, 1, 0)]), None, ["has 0 in its third column", "+1 or -1"]),
         (GivenPairs([(0, 3, 1)]), None, ["0 to 2", "3"]),
         (GivenPairs([(-1, 2, 1)]), None, ["0 to 2", "-1"]),
         (GivenPairs([(0.5, 2, 1)]), None, ["row number", "0.5"]),
-        (GivenPairs([(1, 1, 1)]), None, ["no pair", "at least one near and one far"]),
+        (GivenPairs([(1, 1, 1)]), None, ["no pair", "at least one near pair"]),
         (GivenPairs([(0, 1, 1), (1, 0, -1)]), None, ["(0, 1)", "near and as far", "keep one"]),
         (GivenPairs(as_matrix([(0, 1, 1), (1, 0, -1)], 3)), None, ["(0, 1)", "near and as far", "keep one"]),
         (GivenPairs(as_matrix(LISTED, 6)), None, ["(6, 6)", "3 samples", "(3, 3)"]),

@@ -85,6 +85,9 @@ class BitRecord(NamedTuple):
         Number of flips and of sweeps that the search for the cut took.
     hash_accuracy : float
         Share of samples for which the hash function's bit equals that of the cut.
+    near_within, far_within : float
+        Shares of the near and of the far pairs within the radius; of near pairs held back where far ones are sampled.
+        NaN in models of earlier versions.
     seconds : float
     """
 
@@ -94,12 +97,19 @@ class BitRecord(NamedTuple):
     flips: int
     sweeps: int
     hash_accuracy: float
+    near_within: float
+    far_within: float
     seconds: float
 
     @property
     def radius(self) -> int:
         """Hamming distance up to which two codes of this length count as near: floor(alpha / 2), at least 0."""
-        return max(0, math.floor(self.alpha / 2))
+        return radius_of(self.alpha)
+
+
+def radius_of(alpha: float) -> int:
+    """Return the largest Hamming distance within the threshold alpha, at least 0."""
+    return max(0, math.floor(alpha / 2))
 
 
 def is_done(history: list[BitRecord], n_bits: int, loss_target: float) -> bool:
@@ -198,12 +208,14 @@ class BitLoop:
         else:
             max_samples = pairs.n_samples
         rows = pairs.candidates(max_samples, np.random.default_rng([seed, CANDIDATES_STREAM]))
-        rng = np.random.default_rng([seed, HASH_STREAM])
+        rng, near = np.random.default_rng([seed, HASH_STREAM]), pairs.listed_near()
         if labels is None and isinstance(hash_function, JointHash):
             # Samples without pairs teach these bits as much as others.
             training: HashTraining = hash_function.begin(X, rng, rows=samples[rows], n_bits=n_bits)
-        else:
+        elif near is None or not rules.error_correction:
             training = hash_function.begin(X[samples], rng, labels=labels, rows=rows, n_bits=n_bits)
+        else:
+            training = hash_function.begin_with_pairs(X[samples], rng, near)
         # A second interrupt may have left the hash function with more bits than the model.
         del training.bits[n_learned:]
         samples = samples[rows]
@@ -246,13 +258,17 @@ class BitLoop:
         self.training.append(bit)
         self.code.append(kept)
         self._find_threshold()
+        alpha = self.code.n_bits - self.line.beta
+        n_within = radius_of(alpha) + 1
         return BitRecord(
-            alpha=self.code.n_bits - self.line.beta,
+            alpha=alpha,
             loss=loss(self.near, self.far),
             logistic_loss=logistic_loss(self.near, self.far, *self.line),
             flips=cut.flips,
             sweeps=cut.sweeps,
             hash_accuracy=float((hashed[samples] == cut.partition).mean()),
+            near_within=float(self.near[:n_within].sum() / self.near.sum()),
+            far_within=float(self.far[:n_within].sum() / self.far.sum()),
             seconds=perf_counter() - start,
         )
 

@@ -94,7 +94,7 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     with reading(path):
         if not values["history"]:
             raise ValueError("it holds no bits: save the model again")
-        history = [BitRecord._make([*record, math.nan]) for record in values["history"]]
+        history = [_record(record) for record in values["history"]]
         learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
         parameters = _upgraded(dict(parameters), learned.hash_function)
         return SavedModel(parameters, learned, values["n_features"], values["feature_names"])
@@ -202,6 +202,11 @@ def _storable(parameters: Parameters) -> dict[str, Any]:
 def _numbers(record: BitRecord) -> list[float]:
     """Return all figures of a record but its seconds, which differ from run to run."""
     return [float(value) if isinstance(value, float) else int(value) for value in record[:-1]]
+
+
+def _record(numbers: list[float]) -> BitRecord:
+    """Return a record from its figures; earlier versions do not have the last ones, and none has the seconds."""
+    return BitRecord._make([*numbers, *[math.nan] * (len(BitRecord._fields) - len(numbers))])
 
 
 def _upgraded(parameters: dict[str, Any], fitted: HashFunction) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def folder(tmp_path_factory, train):
         "maybe.csv": "i,j,sign\n0,1,near\n2,3,maybe\n",
         "outside.csv": "0,1,near\n0,150,far\n",
         "torn.csv": "0,1,near\n1,0,far\n",
-        "near_only.csv": "0,1,near\n2,3,near\n",
+        "near_only.csv": "0,1\n2,1\n0,2\n",
         "loops.csv": "a,a,1\n",
         "unequal.csv": "a,b,1\nb,a,2\n",
         "nan_weight.csv": "a,b,nan\n",
@@ -134,7 +134,7 @@ CASES = [
     ("fit X.npy --radius 3 --neighbors 9 -o new.proxcode", "--radius and --neighbors each define near pairs"),
     (
         "fit X.npy --pairs maybe.csv -o new.proxcode",
-        "maybe.csv: line 3 has the sign 'maybe': expected +1 or near, -1 or far",
+        "maybe.csv: line 3 has the sign 'maybe': expected near or far, +1 or -1, 1 or 0, true or false",
     ),
     (
         "fit X.npy --pairs outside.csv -o new.proxcode",
@@ -146,7 +146,7 @@ CASES = [
     ),
     (
         "fit X.npy --pairs near_only.csv -o new.proxcode",
-        "there is no far pair among 4 of 4 samples, but a code needs near and far pairs",
+        "all pairs of the 3 listed samples are near, but a code needs far pairs too: list pairs of more samples",
     ),
     # The rest of a fit
     (f"{FIT} --bits 0", "'--bits': 0 is not in the range 1<=x<=1024"),

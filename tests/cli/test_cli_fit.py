@@ -61,6 +61,27 @@ def test_near_may_be_listed_pairs(others, folder, train, tmp_path):
     np.testing.assert_array_equal(ProximityPreservingCode.load(tmp_path / "m.proxcode").codes_, expected.codes_)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "npy"])
+def test_near_pairs_alone_need_no_option(suffix, folder, train, tmp_path):
+    X, y = train
+    i, j = np.random.default_rng(0).integers(0, len(X), (2, 12000))
+    pairs = np.column_stack([i, j])[(y[i] == y[j]) & (i != j)]
+    path = tmp_path / f"clicked.{suffix}"
+    if suffix == "npy":
+        np.save(path, pairs)
+    else:
+        path.write_text("first,second\n" + "".join(f"{i},{j}\n" for i, j in pairs))
+    arguments = (folder / "train.npy", "--bits", 32, "--pairs", path, "--force", "-o", tmp_path / "m.proxcode")
+    record = record_of("fit", *arguments)
+    expected = ProximityPreservingCode(32, proximity=GivenPairs(pairs), random_state=0).fit(X)
+    np.testing.assert_array_equal(ProximityPreservingCode.load(tmp_path / "m.proxcode").codes_, expected.codes_)
+    assert record["near pairs within radius"] == pytest.approx(expected.history_[-1].near_within)
+    assert record["near pairs within radius"] > 0.5
+    assert record["far pairs within radius"] < 0.3
+    described = record_of("info", tmp_path / "m.proxcode")
+    assert described["near pairs within radius"] == record["near pairs within radius"]
+
+
 def test_fit_prints_what_it_learned(folder, model, tmp_path):
     arguments = (folder / "train.npy", "--labels", folder / "labels.npy", "--bits", N_BITS)
     record = record_of("fit", *arguments, "--force", "-o", tmp_path / "m.proxcode")
@@ -69,6 +90,8 @@ def test_fit_prints_what_it_learned(folder, model, tmp_path):
         "bits": N_BITS,
         "radius": model.radius_,
         "training loss": pytest.approx(model.history_[-1].loss),
+        "near pairs within radius": pytest.approx(model.history_[-1].near_within),
+        "far pairs within radius": pytest.approx(model.history_[-1].far_within),
         "samples": 500,
     }
 

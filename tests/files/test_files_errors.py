@@ -207,14 +207,14 @@ def test_bad_labels(tmp_path, source, content, sentence):
 
 
 BAD_PAIRS = [
-    ("p.csv", "0,1,1\n0,2,0\n", "line 2 has the sign '0': expected .1 or near, -1 or far"),
+    ("p.csv", "0,1,1\n0,2,2\n", "line 2 has the sign '2': expected near or far, .1 or -1, 1 or 0, true or false"),
     ("p.csv", "i,j,s\n0,1,nearby\n", "line 2 has the sign 'nearby'"),
     ("p.csv", "0,1,1\n0,-2,1\n", "line 2 holds '-2': expected row numbers from 0"),
     ("p.csv", "0,1,1\n0,1.5,1\n", "line 2 holds '1.5'"),
     ("p.csv", "0,1,1\n0,99999999999999999999,1\n", "line 2 holds '99999999999999999999'"),
     ("p.csv", "0\n1\n", "has 1 columns: expected i, j and a sign"),
     ("p.csv", "i,j,s\n", "holds no pairs"),
-    ("p.npy", npy(np.array([[0, 1, 1], [0, 1, 0]])), "row 1 has the sign 0"),
+    ("p.npy", npy(np.array([[0, 1, 1], [0, 1, 2]])), "row 1 has the sign 2"),
     ("p.npy", npy(np.array([[0, 1, 1], [0, -1, 1]])), "row 1 holds -1"),
     ("p.npy", npy(np.array([[0, np.nan]])), "row 0 holds nan"),
     ("p.npy", npy(np.zeros((2, 4))), "has 4 columns"),

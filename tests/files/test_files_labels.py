@@ -159,6 +159,8 @@ def test_a_source_without_a_file_names_the_file_that_is_missing(source, named, t
         ("p.csv", "0,1,1\n2,3,-1\n"),
         ("p.csv", "i,j,sign\n0,1,near\n2,3,far\n"),
         ("p.csv", "0,1,near\n2,3,far\n"),
+        ("p.csv", "i,j,near\n0,1,1\n2,3,0\n"),
+        ("p.csv", "i,j,near\n0,1,True\n2,3,False\n"),
         ("p.tsv", "a\tb\tc\n0\t1\t+1\n2\t3\t-1.0\n"),
     ],
 )
@@ -174,5 +176,6 @@ def test_two_columns_are_near_pairs(tmp_path):
     np.save(tmp_path / "p.npy", np.array([[0.0, 1], [2, 3]]))
     for name in ("p.csv", "p.npy"):
         assert read_pairs(tmp_path / name).tolist() == [[0, 1, 1], [2, 3, 1]]
-    np.save(tmp_path / "p.npy", [[0, 1, 1], [2, 3, -1]])
-    assert read_pairs(tmp_path / "p.npy").tolist() == [[0, 1, 1], [2, 3, -1]]
+    for far in (-1, 0):
+        np.save(tmp_path / "p.npy", [[0, 1, 1], [2, 3, far]])
+        assert read_pairs(tmp_path / "p.npy").tolist() == [[0, 1, 1], [2, 3, -1]]

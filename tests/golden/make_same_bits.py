@@ -3,7 +3,7 @@
 The file was made from the results of commit 19a7c3d, the last before the package was restructured, in the interface of
 that commit; the configurations here are the same in the present interface. For each configuration it holds
 
-- of a model: the codes (at most the first 500), those of `encode`, the history without seconds, and the radius,
+- of a model: the codes (at most the first 500), those of `encode`, six figures of the history, and the radius,
 - of a cut: the partition, the value, the numbers of flips and sweeps, and the upper bound,
 - of a peer: the codes,
 
@@ -166,7 +166,7 @@ def record_codes(name):
     return {
         "codes": model.codes_[:MAX_CODES],
         "encoded": model.encode(X[:MAX_CODES]),
-        "history": np.array([list(record[:-1]) for record in model.history_]),
+        "history": np.array([list(record[:6]) for record in model.history_]),
         "radius": np.array(model.radius_),
     }
 

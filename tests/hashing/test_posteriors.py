@@ -1,10 +1,13 @@
 """Posteriors of labels from their scores."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
+from proxcode import ProximityPreservingCode, SameLabel
 from proxcode.hashing.posteriors import SOFTENING, Posteriors, fit_posteriors
 
 
@@ -91,3 +94,49 @@ def test_constant_scores_give_constant_posteriors(row, exclusive, rng):
 def test_posteriors_of_huge_scores_do_not_overflow():
     values = Posteriors(1e3, np.zeros(3), True)(np.array([[1e3, 0.0, -1e3]]))
     np.testing.assert_allclose(values, [[np.sqrt(3), 0, 0]])
+
+
+def test_weights_make_rare_labels_as_probable_as_others():
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1, 2], [1000, 1000, 20])
+    labels = plus_minus(classes)
+    scores = 0.1 * labels * [1, 1, 0.1] + 0.1 * rng.normal(size=labels.shape) * [1, 1, 0.1]
+    weighted = fit_posteriors(scores, labels, 1 / np.bincount(classes)[classes])
+    assert weighted.slope[2] > 3 * weighted.slope[0]
+    found = [fitted(scores).argmax(axis=1) == classes for fitted in (fit_posteriors(scores, labels), weighted)]
+    plain_rare, weighted_rare = (is_right[2000:].mean() for is_right in found)
+    assert weighted_rare > plain_rare + 0.2
+
+
+def test_balanced_classes_serve_rare_ones():
+    rng = np.random.default_rng(1)
+    centres = rng.normal(size=(20, 16))
+    y = np.concatenate([np.repeat(np.arange(17), 100), np.repeat([17, 18, 19], 10)])
+    X = centres[y] + 0.9 * rng.normal(size=(len(y), 16))
+    y_new = np.repeat(np.arange(20), 50)
+    X_new = centres[y_new] + 0.9 * rng.normal(size=(1000, 16))
+
+    def precision(proximity):
+        model = ProximityPreservingCode(32, proximity=proximity, random_state=0).fit(X, y)
+        _, found = model.index(model.encode(X)).search(model.encode(X_new), k=5)
+        is_right = (y[found] == y_new[:, None]).mean(axis=1)
+        return is_right[y_new >= 17].mean(), is_right[y_new < 17].mean()
+
+    with pytest.warns(UserWarning, match=r"classes 17 \(10\), 18 \(10\), 19 \(10\) have few samples"):
+        rare, others = precision(None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        balanced_rare, balanced_others = precision(SameLabel(balanced=True))
+    assert balanced_rare > rare + 0.05
+    assert balanced_others > others - 0.03
+
+
+def test_a_balanced_model_is_saved_and_extended(train, tmp_path):
+    X, y = train
+    rows = np.flatnonzero((y > 0) | (np.arange(len(y)) < 100))
+    model = ProximityPreservingCode(12, proximity=SameLabel(balanced=True), random_state=0).fit(X[rows], y[rows])
+    model.save(tmp_path / "m.proxcode")
+    loaded = ProximityPreservingCode.load(tmp_path / "m.proxcode")
+    assert loaded.proximity_.balanced
+    longer = ProximityPreservingCode(20, proximity=SameLabel(balanced=True), random_state=0).fit(X[rows], y[rows])
+    np.testing.assert_array_equal(loaded.extend(20, X[rows], y[rows]).encode(X), longer.encode(X))

@@ -265,3 +265,29 @@ def test_the_subsets_of_listed_pairs_are_drawn_from_all_samples_and_do_not_shrin
     for pairs in (random_near(rng, 90), ListedPairs(np.array([0]), np.array([1]), np.array([True]), 90)):
         assert pairs.candidates(10, rng) == ALL
         assert [pairs.subset_size(10, n_bits) for n_bits in (0, 20, 900)] == [10, 10, 10]
+
+
+def test_whole_classes_among_the_candidates_stand_for_all_samples(rng):
+    classes = np.arange(100_000) // 5
+    pairs = SameClassPairs(classes)
+    candidates = pairs.candidates(10_000, rng)
+    assert len(candidates) == MAX_CANDIDATES
+    subset = pairs.take(candidates).sampled(GrowingCode(MAX_CANDIDATES), 5000, rng)
+    near, far = subset.groups.counts()
+    n_near = 20_000 * 10
+    n_far = 100_000 * 99_999 // 2 - n_near
+    assert subset.near_factor * near.sum() / far.sum() == pytest.approx(n_near / n_far)
+
+
+def test_a_random_subset_stands_for_itself(rng):
+    pairs = SameClassPairs(rng.integers(0, 5, 3000))
+    taken = pairs.take(np.sort(rng.choice(3000, 1000, replace=False)))
+    assert taken.n_pairs == SameClassPairs(taken.classes).n_pairs
+
+
+def test_balanced_labels_weigh_each_class_alike():
+    classes = np.repeat([0, 1, 2], [10, 70, 20])
+    pairs = SameClassPairs(classes, balanced=True)
+    np.testing.assert_allclose(pairs.labels().sum(axis=0), 1)
+    np.testing.assert_array_equal(pairs.labels().toarray() > 0, SameClassPairs(classes).labels().toarray())
+    assert pairs.take(np.arange(50)).balanced

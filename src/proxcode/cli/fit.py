@@ -8,7 +8,7 @@ import click
 
 from proxcode.cli.inputs import ProximityOptions, VectorFile
 from proxcode.cli.options import BITS, FILE, SEED, as_json, check_output, force, proximity_options, vector_options
-from proxcode.cli.printing import show
+from proxcode.cli.printing import learned_figures, show
 
 
 @click.command()
@@ -60,7 +60,7 @@ def fit(
     Examples:
       proxcode fit vectors.npy --labels labels.npy --bits 64 -o my.proxcode
       proxcode fit samples.csv --labels samples.csv:class -o my.proxcode
-      proxcode fit vectors.npy --pairs clicked.csv --others far -o my.proxcode
+      proxcode fit vectors.npy --pairs clicked.csv -o my.proxcode
       proxcode fit vectors.npy --neighbors 50 -o my.proxcode
     """
     options = ProximityOptions(**near)
@@ -88,5 +88,4 @@ def fit(
     if finished_bits is not None:
         # Another process that ran the same fit may have removed it.
         finished_bits.unlink(missing_ok=True)
-    learned = {"bits": model.n_bits_, "radius": model.radius_, "training loss": model.history_[-1].loss}
-    show(as_json, {"model": str(output), **learned, "samples": len(model.codes_)})
+    show(as_json, {"model": str(output), **learned_figures(model), "samples": len(model.codes_)})

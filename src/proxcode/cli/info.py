@@ -7,7 +7,7 @@ import click
 
 from proxcode.cli.inputs import holds_vectors
 from proxcode.cli.options import FILE, as_json
-from proxcode.cli.printing import show
+from proxcode.cli.printing import learned_figures, show
 
 
 @click.command()
@@ -54,11 +54,10 @@ def _describe_model(path: Path) -> dict[str, Any]:
 
     model = ProximityPreservingCode.load(path)
     return {
-        "bits": model.n_bits_,
-        "radius": model.radius_,
-        "training loss": model.history_[-1].loss,
+        **learned_figures(model),
         "samples": len(model.codes_),
         "features": model.n_features_in_,
-        "near": repr(model.proximity_),
+        # The lists of pairs span several lines.
+        "near": " ".join(repr(model.proximity_).split()),
         "hash function": repr(model.hash_function_),
     }

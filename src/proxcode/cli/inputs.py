@@ -43,7 +43,7 @@ class ProximityOptions:
         from proxcode.proximity import GivenPairs, WithinRadius
 
         if self.pairs is not None:
-            return GivenPairs(read_pairs(self.pairs), others=self.others or "unknown")
+            return GivenPairs(read_pairs(self.pairs), others=self.others)
         if self.labels is not None:
             return None
         return WithinRadius(self.radius, self.neighbors, metric=self.metric or "euclidean")

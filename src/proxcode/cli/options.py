@@ -38,11 +38,16 @@ proximity_options = _stacked(
         "--labels",
         help="Samples with the same label, or a shared label of a 0/1 matrix, are near. FILE, FILE:COLUMN or FILE:KEY.",
     ),
-    click.option("--pairs", type=FILE, help="File of near and far pairs: rows i, j, near or far (or +1, -1)."),
+    click.option(
+        "--pairs",
+        type=FILE,
+        help="File of near pairs, rows i, j; or of near and far pairs, rows i, j and near or far (also 1 or 0, +1 or "
+        "-1, true or false).",
+    ),
     click.option(
         "--others",
         type=click.Choice(["unknown", "far"]),
-        show_default="unknown",
+        show_default="unknown, or mostly far if no far pair is listed",
         help="Kind of the pairs that --pairs does not list.",
     ),
     click.option("--radius", type=click.FloatRange(0), help="Samples within this distance are near."),

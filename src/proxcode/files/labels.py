@@ -17,7 +17,9 @@ Labels = NDArray[Any]
 # From this magnitude on, different integers are equal as floats.
 LONG = 2**53
 # Words for the sign of a pair.
-SIGNS = {"near": 1, "far": -1}
+SIGNS = {"near": 1, "far": -1, "true": 1, "false": -1}
+# What a pair may have in its third column.
+EXPECTED_SIGN = "expected near or far, +1 or -1, 1 or 0, true or false"
 
 
 def read_labels(source: FilePath) -> Labels:
@@ -194,8 +196,9 @@ def read_pairs(path: FilePath) -> NDArray[np.int64]:
     Parameters
     ----------
     path : path
-        A CSV, TSV or npy file with rows i, j, sign: +1 or near, -1 or far. Without the third column, all pairs are
-        near. A first row whose first cell is not a number holds column names, which are ignored.
+        A CSV, TSV or npy file with rows i, j, and near, true, 1 or +1 for near pairs, far, false, 0 or -1 for far
+        ones. Without the third column, all pairs are near. A first row whose first cell is not a number holds column
+        names, which are ignored.
 
     Returns
     -------
@@ -213,7 +216,7 @@ def _pairs_from_text(path: Path) -> NDArray[np.int64]:
     has_pair_first = bool(table.names) and is_number(table.names[0])
     rows = [table.first, *table.rows()] if has_pair_first else list(table.rows())
     if not rows:
-        raise ValueError(f"{path} holds no pairs: expected near and far pairs.")
+        raise ValueError(f"{path} holds no pairs: expected at least one.")
     return np.array([_pair(f"{path}: line {row[0]}", table.cells(row)) for row in rows], dtype=np.int64)
 
 
@@ -222,10 +225,10 @@ def _pair(where: str, cells: list[str]) -> list[int]:
     for row in (i, j):
         if not row.isdecimal() or int(row) >= LONG:
             raise ValueError(f"{where} holds {row!r}: expected row numbers from 0 in the first two columns.")
-    number = SIGNS.get(sign.lower()) or (float(sign) if is_number(sign) else 0)
-    if number not in (-1, 1):
-        raise ValueError(f"{where} has the sign {sign!r}: expected +1 or near, -1 or far.")
-    return [int(i), int(j), int(number)]
+    number = SIGNS.get(sign.lower()) or (float(sign) if is_number(sign) else None)
+    if number not in (-1, 0, 1):
+        raise ValueError(f"{where} has the sign {sign!r}: {EXPECTED_SIGN}.")
+    return [int(i), int(j), 1 if number > 0 else -1]
 
 
 def _pairs_from_npy(path: Path) -> NDArray[np.int64]:
@@ -240,10 +243,10 @@ def _pairs_from_npy(path: Path) -> NDArray[np.int64]:
         raise ValueError(
             f"{path}: row {row} holds {samples[row, column]}: expected row numbers from 0 in the first two columns."
         )
-    if (wrong := np.flatnonzero(np.abs(signs) != 1)).size:
-        raise ValueError(f"{path}: row {wrong[0]} has the sign {signs[wrong[0], 0]}: expected +1 (near) or -1 (far).")
-    near = np.ones((len(array), 1), np.int64)
-    return np.hstack([samples.astype(np.int64), signs.astype(np.int64) if signs.size else near])
+    if (wrong := np.flatnonzero(~np.isin(signs, (-1, 0, 1)))).size:
+        raise ValueError(f"{path}: row {wrong[0]} has the sign {signs[wrong[0], 0]}: {EXPECTED_SIGN}.")
+    near = np.where(signs > 0, 1, -1) if signs.size else np.ones((len(array), 1), np.int64)
+    return np.hstack([samples.astype(np.int64), near])
 
 
 def _check_width(path: Path, n_columns: int) -> None:

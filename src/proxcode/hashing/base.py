@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,7 +33,19 @@ from proxcode.utils.validation import check_integer
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
-Labels = Any  # a scipy.sparse matrix of 0 and 1, shape (n_samples, n_labels)
+Labels = Any  # a scipy.sparse matrix of weights, mostly 0 and 1, shape (n_samples, n_labels)
+
+
+class NearPairs(Protocol):
+    """Near pairs as row numbers, arrays of shape (2, n_pairs)."""
+
+    @property
+    def learned(self) -> NDArray[np.int64]:
+        """Pairs to learn from."""
+
+    @property
+    def to_measure(self) -> NDArray[np.int64]:
+        """Pairs to measure with: others, unless there are too few."""
 
 
 class HashedBit(NamedTuple):
@@ -164,12 +176,25 @@ class HashFunction(ABC, BaseEstimator):
         X : ndarray of shape (n_samples, n_features)
         rng : Generator
         labels : sparse matrix of shape (n_samples, n_labels), default=None
-            0 or 1. A hash function may restrict its bits to what tells these labels apart.
+            Positive where a sample has a label: 1, or the weight of the sample among those of all labels. A hash
+            function may restrict its bits to what tells these labels apart.
         rows : slice or ndarray of int, default=slice(None)
             The samples that targets and margins are given for.
         n_bits : int, default=64
             Code length that is aimed at, for hash functions that learn all bits at once.
         """
+
+    def begin_with_pairs(self, X: Matrix, rng: np.random.Generator, near: NearPairs) -> HashTraining:
+        """Prepare to learn bits from a list of near pairs; `begin`, unless a subclass learns from the pairs themselves.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_samples, n_features)
+        rng : Generator
+        near : NearPairs
+            Row numbers in X of the two samples of each pair; every sample is in a pair.
+        """
+        return self.begin(X, rng)
 
     @abstractmethod
     def finish(self, training: HashTraining, n_bits: int) -> None:

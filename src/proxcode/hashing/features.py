@@ -92,10 +92,16 @@ class Features:
         values = self.inputs(samples)
         return values if self.root is None else self.root.solve(values)
 
-    def factor(self, ridge: float) -> Matrix:
-        """Return U of all features."""
-        penalised = self.gram.copy(order="F")
-        penalised[np.diag_indices(self.m)] += ridge * self.n
+    def kept_features(self) -> Matrix:
+        """Return phi at all samples; the caller may overwrite it."""
+        if self.kept is None:
+            raise RuntimeError("features are kept only where there are no labels")
+        return self.kept
+
+    def factor(self, ridge: float, m: int | None = None) -> Matrix:
+        """Return U of the first m features, by default of all."""
+        penalised = self.gram[:m, :m].copy(order="F")
+        penalised[np.diag_indices(len(penalised))] += ridge * self.n
         try:
             return cholesky(penalised, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError as error:
@@ -103,9 +109,8 @@ class Features:
 
     def whitened(self, upper: Matrix) -> Matrix:
         """Return psi at all samples; it overwrites the kept features."""
-        if self.kept is None:
-            raise RuntimeError("features are kept only where there are no labels")
-        basis, solver, mean = self.kept, TriangularSolver(upper, self.X.dtype), self.mean.astype(self.X.dtype)
+        basis, solver = self.kept_features(), TriangularSolver(upper, self.X.dtype)
+        mean = self.mean.astype(self.X.dtype)
 
         def whiten(rows: slice) -> None:
             basis[rows] = solver.solve(basis[rows] - mean)

@@ -15,6 +15,8 @@ from proxcode.utils.validation import check_integer, check_number
 JITTER = 1e-4
 # Limits of the default number of landmarks.
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000
+# Its lower limit with a list of near pairs, but no more than a quarter of the samples.
+PAIR_LANDMARKS = 3000
 # Largest number of features kept, samples times landmarks, where there are no labels.
 MAX_FEATURES_KEPT = 500_000_000
 # Rows whose kernel values stay in the processor's cache.
@@ -30,13 +32,15 @@ class KernelHash(RidgeHash):
     Parameters
     ----------
     n_landmarks : int, default=None
-        Number of training samples drawn as landmarks. None is a tenth of the samples, 1,000 to 6,000; without labels a
-        twentieth, and fewer where the features of all samples would fill the memory.
+        Number of training samples drawn as landmarks. None is a tenth of the samples, 1,000 to 6,000; with a list of
+        near pairs a quarter, 1,000 to 3,000, if that is more; without either a twentieth. Without labels, fewer where
+        the features of all samples would fill the memory.
     gamma : float, default=None
         Coefficient of the kernel k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between
         landmarks.
     ridge : float, default=None
-        Strength of the penalty. None chooses it by leave-one-out where there are labels, and is 1e-5 otherwise.
+        Strength of the penalty. None chooses it where there are labels, by leave-one-out, or a list of near pairs, by
+        pairs held back; it is 1e-5 otherwise.
     refine_steps : int, default=None
         Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
         of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
@@ -66,8 +70,10 @@ class KernelHash(RidgeHash):
         self.ridge = ridge
         self.refine_steps = refine_steps
 
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
-        n_landmarks = self._default_landmarks(len(X), with_labels) if self.n_landmarks is None else self.n_landmarks
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
+        n_landmarks = (
+            self._default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks
+        )
         check_integer("n_landmarks", n_landmarks, 1)
         if self.gamma is not None:
             check_number("gamma", self.gamma, above=0, below=float(np.finfo(X.dtype).max) ** 0.5)
@@ -78,11 +84,10 @@ class KernelHash(RidgeHash):
         self.exponent_factor_ = self._exponent_factor()
 
     @staticmethod
-    def _default_landmarks(n: int, with_labels: bool) -> int:
-        if with_labels:
-            return min(MAX_LANDMARKS, max(MIN_LANDMARKS, n // 10))
-        most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n))
-        return min(most, max(MIN_LANDMARKS, n // 20))
+    def _default_landmarks(n: int, supervised: bool, kept: bool) -> int:
+        least = max(MIN_LANDMARKS, min(PAIR_LANDMARKS, n // 4)) if supervised and kept else MIN_LANDMARKS
+        most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n)) if kept else MAX_LANDMARKS
+        return min(most, max(least, n // 10 if supervised else n // 20))
 
     def _input_root(self) -> Matrix:
         kernel = self._centred_kernel(self.landmarks_).astype(np.float64)

@@ -18,8 +18,8 @@ class LinearHash(RidgeHash):
     Parameters
     ----------
     ridge : float, default=None
-        Strength of the penalty, for samples scaled to a mean squared norm of 1. None chooses it by leave-one-out where
-        there are labels, and is 1e-5 otherwise.
+        Strength of the penalty, for samples scaled to a mean squared norm of 1. None chooses it where there
+        are labels, by leave-one-out, or a list of near pairs, by pairs held back; it is 1e-5 otherwise.
     refine_steps : int, default=None
         Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
         of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
@@ -38,7 +38,7 @@ class LinearHash(RidgeHash):
         self.ridge = ridge
         self.refine_steps = refine_steps
 
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
         self.center_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         self.scale_ = float(np.sqrt(np.var(X, axis=0, dtype=np.float64).sum())) or 1.0
         if not np.isfinite(self.scale_):

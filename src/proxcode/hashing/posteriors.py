@@ -20,27 +20,39 @@ class Posteriors(NamedTuple):
 
     Attributes
     ----------
-    slope : float
+    slope : float, or ndarray of shape (n_labels,)
+        One for all labels, or one for each where samples are weighted.
     offset : ndarray of shape (n_labels,)
     exclusive : bool
         Whether each sample has exactly one label.
     """
 
-    slope: float
+    slope: float | Vector
     offset: Vector
     exclusive: bool
 
     def __call__(self, scores: Matrix) -> Matrix:
         """Return the posteriors, scaled so that certain ones have a standard deviation near 1."""
         n_labels = scores.shape[1]
-        logits = scores * scores.dtype.type(self.slope) + self.offset.astype(scores.dtype)
+        logits = scores * np.asarray(self.slope, scores.dtype) + self.offset.astype(scores.dtype)
         if not self.exclusive:
             return expit(logits) * scores.dtype.type(2.0)
         return softmax(logits, axis=1) * scores.dtype.type(np.sqrt(n_labels))
 
 
-def fit_posteriors(scores: Matrix, labels: SignedLabels) -> Posteriors:
+class Unchanged(NamedTuple):
+    """In place of posteriors where bits are directions among the scores themselves."""
+
+    def __call__(self, scores: Matrix) -> Matrix:
+        """Return the scores."""
+        return scores
+
+
+def fit_posteriors(scores: Matrix, labels: SignedLabels, weights: Vector | None = None) -> Posteriors:
     """Fit slope and offsets by maximum likelihood, and soften them.
+
+    Weights of samples, which have one label each, are those of their likelihoods; scores are then divided by their
+    standard deviations, since those of a rare label are small.
 
     Labels are smoothed by one sample of each kind, as Platt does. The fitted posteriors are calibrated but make poor
     bits: a misclassified sample gets the whole code of another class. Softened posteriors leave its code between the
@@ -52,6 +64,10 @@ def fit_posteriors(scores: Matrix, labels: SignedLabels) -> Posteriors:
     exclusive = bool((owned.sum(axis=1) == 1).all())
     n_kinds = labels.shape[1] if exclusive else 2
     target = (n * owned + 1.0) / (n + n_kinds)
+    units: float | Vector = 1.0
+    if weights is not None:
+        units = np.maximum(scores.std(axis=0), np.finfo(np.float32).eps)
+        scores, share = scores / units, weights[chosen] / weights[chosen].sum()
     spread = float(scores.std())
     if spread < np.finfo(np.float32).eps:  # the scores show nothing of the labels
         return Posteriors(1.0, np.zeros(labels.shape[1]), exclusive)
@@ -61,8 +77,12 @@ def fit_posteriors(scores: Matrix, labels: SignedLabels) -> Posteriors:
         if exclusive:
             top = logits.max(axis=1, keepdims=True)
             log_sum = top[:, 0] + np.log(np.exp(logits - top).sum(axis=1))
-            loss = float(log_sum.mean() - (target * logits).sum() / n)
             error = np.exp(logits - log_sum[:, None]) - target
+            if weights is not None:
+                error *= share[:, None]
+                loss = float(share @ (log_sum - (target * logits).sum(axis=1)))
+                return loss, np.append((error * scores).sum(), error.sum(axis=0))
+            loss = float(log_sum.mean() - (target * logits).sum() / n)
         else:
             loss = float((np.logaddexp(0, logits) - target * logits).sum() / n)
             error = expit(logits) - target
@@ -71,4 +91,4 @@ def fit_posteriors(scores: Matrix, labels: SignedLabels) -> Posteriors:
     start: Any = np.append(1 / spread, np.zeros(scores.shape[1]))
     bounds = [(0.1 / spread, 1000 / spread), *[(-50.0, 50.0)] * scores.shape[1]]
     fitted = minimize(loss_and_slope, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-    return Posteriors(SOFTENING * float(fitted[0]), SOFTENING * fitted[1:], exclusive)
+    return Posteriors(SOFTENING * float(fitted[0]) / units, SOFTENING * fitted[1:], exclusive)

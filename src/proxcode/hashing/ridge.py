@@ -14,9 +14,10 @@ from abc import abstractmethod
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, Vector
+from proxcode.hashing.agreement import Agreement
+from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, NearPairs, Vector
 from proxcode.hashing.features import Features, SignedLabels
-from proxcode.hashing.posteriors import Posteriors, fit_posteriors
+from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
 from proxcode.hashing.training import FeatureTraining, LabelTraining, RidgeTraining
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
@@ -29,6 +30,8 @@ LABEL_STEPS, STEPS = 15, 8
 MAX_LABELS = 1024
 # The ridge without labels.
 DEFAULT_RIDGE = 1e-5
+# How a model file names `Unchanged`.
+UNCHANGED = "unchanged"
 # Bits whose coefficients are solved for at a time.
 BIT_PANEL = 32
 # Rows of a block while encoding: their inputs stay in the processor's cache.
@@ -49,7 +52,7 @@ class RidgeHash(HashFunction):
         Coefficients of the inputs; the outputs are the margins of the bits or, with labels, the label scores minus
         their mean.
     intercept_ : ndarray of shape (n_outputs,)
-    posteriors_ : Posteriors or None
+    posteriors_ : Posteriors, Unchanged or None
         What turns label scores into the functions that bits are directions of.
     directions_ : ndarray of shape (n_bits, r + 1)
         The bits as directions among these functions, their offsets last.
@@ -57,10 +60,11 @@ class RidgeHash(HashFunction):
 
     ridge: float | None
     refine_steps: int | None
+    posteriors_: Posteriors | Unchanged | None
 
     @abstractmethod
-    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, with_labels: bool) -> None:
-        """Fix the inputs; without labels n x m features will be kept."""
+    def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
+        """Fix the inputs, given whether labels or pairs say what matters, and whether n x m features will be kept."""
 
     @abstractmethod
     def _inputs(self, X: Matrix) -> Matrix:
@@ -94,11 +98,11 @@ class RidgeHash(HashFunction):
             if is_new:
                 if self.ridge is not None:
                     check_number("ridge", self.ridge, above=0)
-                self._choose_inputs(X, rng, with_labels=labels is not None)
+                self._choose_inputs(X, rng, supervised=labels is not None, kept=labels is None)
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
-            signed = None if labels is None else (2 * labels.toarray() - 1).astype(np.int8)
+            signed = None if labels is None else (2 * (labels.toarray() > 0) - 1).astype(np.int8)
             n_functions = n_features if signed is None else signed.shape[1]
             if is_new:
                 self.directions_, self.n_bits_ = np.empty((0, n_functions + 1)), 0
@@ -110,7 +114,38 @@ class RidgeHash(HashFunction):
             if signed is None:
                 training = self._feature_training(features, rows, root, is_new)
             else:
-                training = self._label_training(features, signed, rows, root, is_new)
+                training = self._label_training(features, signed, rows, root, is_new, _weights_of(labels))
+        training.refine_steps = steps
+        return training
+
+    def begin_with_pairs(self, X: Matrix, rng: np.random.Generator, near: NearPairs) -> RidgeTraining:
+        """Find the functions that near pairs agree on; bits will be directions of these."""
+        steps = self.n_refine_steps(None)
+        if steps == 0:
+            return self.begin(X, rng)
+        is_new = not hasattr(self, "directions_")
+        with one_blas_thread:
+            if is_new:
+                if self.ridge is not None:
+                    check_number("ridge", self.ridge, above=0)
+                self._choose_inputs(X, rng, supervised=True, kept=True)
+            root = self._input_root()
+            features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None)
+            agreement = Agreement(features, near)
+            if is_new:
+                self.ridge_ = agreement.best_ridge() if self.ridge is None else float(self.ridge)
+                along_features, values = agreement.functions(self.ridge_)
+                self.coef_ = np.ascontiguousarray(_along_inputs(root, along_features).T)
+                self.intercept_ = -agreement.mean @ along_features
+                self.posteriors_ = Unchanged()
+                self.directions_, self.n_bits_ = np.empty((0, len(self.coef_) + 1)), 0
+            elif not isinstance(self.posteriors_, Unchanged):
+                raise ValueError("pairs or `refine_steps` differ from those of the original fit; pass the same ones.")
+            else:
+                # Not from `functions`: rounding may exchange functions that near pairs agree on alike.
+                along_features = self.coef_.T if root is None else root @ self.coef_.T
+                values = agreement.values(along_features, self.ridge_, np.arange(len(X)))
+            training = LabelTraining(self.directions_, values)
         training.refine_steps = steps
         return training
 
@@ -119,13 +154,19 @@ class RidgeHash(HashFunction):
         self.ridge_ = DEFAULT_RIDGE if self.ridge is None else float(self.ridge)
         upper = features.factor(self.ridge_)
         if is_new:
-            self.posteriors_: Posteriors | None = None
+            self.posteriors_ = None
             self.coef_, self.intercept_ = np.empty((0, features.m)), np.empty(0)
         basis = features.whitened(upper)[rows]
         return FeatureTraining(self.directions_, basis, features.n / len(basis), upper, root, features.mean)
 
     def _label_training(
-        self, features: Features, labels: SignedLabels, rows: Rows, root: Matrix | None, is_new: bool
+        self,
+        features: Features,
+        labels: SignedLabels,
+        rows: Rows,
+        root: Matrix | None,
+        is_new: bool,
+        weights: Vector | None,
     ) -> LabelTraining:
         """Return a training whose functions are posteriors of the labels, each as if fitted without its sample."""
         if is_new:
@@ -139,7 +180,7 @@ class RidgeHash(HashFunction):
         if is_new:
             self.coef_ = np.ascontiguousarray(coef)
             self.intercept_ = -features.mean @ along_features
-            self.posteriors_ = fit_posteriors(scores, labels[chosen])
+            self.posteriors_ = fit_posteriors(scores, labels[chosen], *() if weights is None else (weights[chosen],))
         elif np.abs(coef - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
         return LabelTraining(self.directions_, self.posteriors_(scores))  # type: ignore[misc]
@@ -181,9 +222,14 @@ class RidgeHash(HashFunction):
         values, arrays, _ = self._input_state()
         values = {**values, "ridge": self.ridge_, "posteriors": None}
         arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
-        if self.posteriors_ is not None:
+        if isinstance(self.posteriors_, Unchanged):
+            values["posteriors"] = UNCHANGED
+        elif self.posteriors_ is not None:
             slope, arrays["offset"], exclusive = self.posteriors_
-            values["posteriors"] = {"slope": slope, "exclusive": exclusive}
+            is_common = not isinstance(slope, np.ndarray)
+            values["posteriors"] = {"slope": slope if is_common else None, "exclusive": exclusive}
+            if not is_common:
+                arrays["slope"] = np.asarray(slope)
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
@@ -192,8 +238,11 @@ class RidgeHash(HashFunction):
         self.ridge_, self.coef_, self.intercept_ = values["ridge"], arrays["coef"], arrays["intercept"]
         self.directions_, self.n_bits_ = arrays["directions"], len(arrays["directions"])
         self.posteriors_ = None
-        if (fitted := values["posteriors"]) is not None:
-            self.posteriors_ = Posteriors(fitted["slope"], arrays["offset"], fitted["exclusive"])
+        if (fitted := values["posteriors"]) == UNCHANGED:
+            self.posteriors_ = Unchanged()
+        elif fitted is not None:
+            slope = arrays["slope"] if fitted["slope"] is None else fitted["slope"]
+            self.posteriors_ = Posteriors(slope, arrays["offset"], fitted["exclusive"])
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         if self.posteriors_ is None:
@@ -213,6 +262,11 @@ class RidgeHash(HashFunction):
         ):
             outputs[rows] = block + intercept
         return outputs
+
+
+def _weights_of(labels: Labels) -> Vector | None:
+    """Return the weights of samples with one label each; None where all are 1."""
+    return None if (labels.data == 1).all() else np.asarray(labels.sum(axis=1), np.float64)
 
 
 def _along_inputs(root: Matrix | None, along_features: Matrix) -> Matrix:

@@ -12,8 +12,19 @@ A pair weighs near[h] or far[h], two lookup tables over its Hamming distance h. 
 group (`groups.py`), and sums run over groups with their sizes.
 """
 
-from proxcode.pairs.base import CodedPairs, FoundPairs, Pairs
+from proxcode.pairs.base import CodedPairs, FoundPairs, ListedNear, Pairs
 from proxcode.pairs.labels import SameClassPairs, SharedLabelPairs
 from proxcode.pairs.lists import ListedPairs, NearLists
+from proxcode.pairs.near_only import NearOnlyPairs
 
-__all__ = ["CodedPairs", "FoundPairs", "ListedPairs", "NearLists", "Pairs", "SameClassPairs", "SharedLabelPairs"]
+__all__ = [
+    "CodedPairs",
+    "FoundPairs",
+    "ListedNear",
+    "ListedPairs",
+    "NearLists",
+    "NearOnlyPairs",
+    "Pairs",
+    "SameClassPairs",
+    "SharedLabelPairs",
+]

@@ -23,6 +23,26 @@ class Form(NamedTuple):
     samples: Rows
 
 
+class ListedNear(NamedTuple):
+    """Near pairs of a list, each as the numbers of two samples.
+
+    Attributes
+    ----------
+    learned : ndarray of int, shape (2, n_pairs)
+        Pairs that bits are learned from.
+    held_back : ndarray of int, shape (2, n_held_back)
+        Pairs that are kept to measure with; there may be none.
+    """
+
+    learned: NDArray[np.int64]
+    held_back: NDArray[np.int64]
+
+    @property
+    def to_measure(self) -> NDArray[np.int64]:
+        """Pairs to measure with: those held back, or all where none are."""
+        return self.held_back if self.held_back.size else self.learned
+
+
 class CodedPairs(ABC):
     """Pairs of samples with the Hamming distances of a code.
 
@@ -80,7 +100,14 @@ class Pairs(ABC):
         return None
 
     def labels(self) -> Any:
-        """Return the labels as a sparse 0/1 matrix of shape (n_samples, n_labels), None where there are no labels."""
+        """Return the labels as a sparse matrix of shape (n_samples, n_labels), None where there are no labels.
+
+        An entry is the weight of the sample among those of all labels: 1 where all samples count alike.
+        """
+        return None
+
+    def listed_near(self) -> ListedNear | None:
+        """Return the near pairs of a list, from which a hash function may learn what near samples share; or None."""
         return None
 
     def candidates(self, max_samples: int, rng: np.random.Generator) -> Rows:

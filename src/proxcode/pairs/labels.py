@@ -31,6 +31,8 @@ FULL_BITS = 12
 MIN_SUBSET = 2500
 # Near pairs for each sample of a subset; where there would be fewer, classes are drawn whole.
 ENOUGH_NEAR = 10
+# Ratio of near to far pairs in a subset, relative to that of all samples, which no random subset attains.
+MORE_NEAR = 1.5
 
 
 class LabelPairs(Pairs):
@@ -56,19 +58,30 @@ class SameClassPairs(LabelPairs):
     ----------
     classes : ndarray of int, shape (n_samples,)
         Classes as the integers 0, 1, ...
+    balanced : bool, default=False
+        Whether each class counts alike as a label, however many samples it has.
     """
 
-    def __init__(self, classes: Index) -> None:
-        self.classes = classes
+    def __init__(self, classes: Index, balanced: bool = False) -> None:
+        self.classes, self.balanced = classes, balanced
         self.n_samples = len(classes)
+        n_near = _n_pairs_within(np.bincount(classes))
+        # Numbers of near and far pairs that sampled ones stand for.
+        self.n_pairs = n_near, self.n_samples * (self.n_samples - 1) // 2 - n_near
 
     def labels(self) -> Any:
-        ones = np.ones(self.n_samples, np.int8)
+        weights: NDArray[Any] = np.ones(self.n_samples, np.int8)
+        if self.balanced:
+            weights = 1.0 / np.bincount(self.classes)[self.classes]
         shape = (self.n_samples, int(self.classes.max()) + 1)
-        return sp.csr_array((ones, (np.arange(self.n_samples), self.classes)), shape=shape)
+        return sp.csr_array((weights, (np.arange(self.n_samples), self.classes)), shape=shape)
 
     def take(self, samples: Index) -> "SameClassPairs":
-        return SameClassPairs(self.classes[samples])
+        taken = SameClassPairs(self.classes[samples], self.balanced)
+        # Whole classes were drawn: near pairs are more frequent among them than among all samples.
+        if taken.n_pairs[0] * self.n_pairs[1] > MORE_NEAR * self.n_pairs[0] * taken.n_pairs[1]:
+            taken.n_pairs = self.n_pairs
+        return taken
 
     def near_rows(self, queries: Index) -> NDArray[np.bool_]:
         return self.classes[queries][:, None] == self.classes
@@ -88,8 +101,7 @@ class SameClassPairs(LabelPairs):
     def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> Subset:
         samples = self.draw(n_samples, rng)
         groups = self.take(samples).with_code(code.take(samples))
-        n_near = _n_pairs_within(np.bincount(self.classes))
-        n_far = self.n_samples * (self.n_samples - 1) // 2 - n_near
+        n_near, n_far = self.n_pairs
         sampled_near, sampled_far = (max(1, int(counts.sum())) for counts in groups.counts())
         near_factor = n_near * sampled_far / (max(1, n_far) * sampled_near)
         return Subset(samples=samples, groups=groups, near_factor=near_factor)

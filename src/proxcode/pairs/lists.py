@@ -11,7 +11,7 @@ from proxcode.cut import SparseGraph
 from proxcode.cut.graph import QuadraticForm, Vector
 from proxcode.hamming import GrowingCode
 from proxcode.pairs._kernels import add_cross_field, add_list_field, add_list_row, list_distances
-from proxcode.pairs.base import CodedPairs, Form, Pairs, Table
+from proxcode.pairs.base import CodedPairs, Form, ListedNear, Pairs, Table
 from proxcode.pairs.groups import GroupGraph, Groups, Planes, threads_for
 from proxcode.utils.rows import ALL, Index
 
@@ -181,14 +181,32 @@ class ListedPairs(Pairs):
         Whether a listed pair is near; it is far otherwise.
     n_samples : int
         Number of samples that take part, the length of `FoundPairs.samples`.
+    held_back : ndarray of bool, shape (n_pairs,), default=None
+        Pairs that no bit is learned from: the threshold is found from these, see `near_only`. None are held back by
+        default, and the hash function learns nothing from the near pairs of so short a list.
     """
 
-    def __init__(self, first: Index, second: Index, near: NDArray[np.bool_], n_samples: int) -> None:
+    def __init__(
+        self,
+        first: Index,
+        second: Index,
+        near: NDArray[np.bool_],
+        n_samples: int,
+        held_back: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.first, self.second, self.near, self.n_samples = first, second, near, n_samples
+        self.held_back = held_back
+
+    def listed_near(self) -> ListedNear | None:
+        if self.held_back is None:
+            return None
+        pairs = np.vstack([self.first, self.second])
+        return ListedNear(pairs[:, self.near & ~self.held_back], pairs[:, self.near & self.held_back])
 
     def take(self, samples: Index) -> "ListedPairs":
         first, second, kept = _renumbered(self.first, self.second, samples, self.n_samples)
-        return ListedPairs(first, second, self.near[kept], len(samples))
+        held_back = None if self.held_back is None else self.held_back[kept]
+        return ListedPairs(first, second, self.near[kept], len(samples), held_back)
 
     def with_code(self, code: GrowingCode) -> "CodedList":
         with threads_for(len(self.first)):
@@ -210,15 +228,19 @@ class CodedList(CodedPairs):
     samples = ALL
 
     def counts(self) -> tuple[Index, Index]:
-        near = self.pairs.near
+        near, distance = self.pairs.near, self.distance
+        if self.pairs.held_back is not None:
+            near, distance = near[self.pairs.held_back], distance[self.pairs.held_back]
         return (
-            np.bincount(self.distance[near], minlength=self.n_bits + 1),
-            np.bincount(self.distance[~near], minlength=self.n_bits + 1),
+            np.bincount(distance[near], minlength=self.n_bits + 1),
+            np.bincount(distance[~near], minlength=self.n_bits + 1),
         )
 
     def graph(self, near: Table, far: Table) -> SparseGraph:
         pairs = self.pairs
         weight = np.where(pairs.near, near[self.distance], far[self.distance])
+        if pairs.held_back is not None:
+            weight[pairs.held_back] = 0.0
         half = sp.coo_array((weight, (pairs.first, pairs.second)), shape=(pairs.n_samples, pairs.n_samples))
         return SparseGraph(half + half.T)
 

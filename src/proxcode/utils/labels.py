@@ -1,6 +1,7 @@
 """Labels of any kind as integers, and label sets as bit masks."""
 
 import sys
+import warnings
 from collections.abc import Hashable
 from typing import Any
 
@@ -9,6 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 UNLABELLED = -1
+# A class is rare if it has fewer samples than the median class divided by this.
+RARE = 5
+# Largest number of rare classes that a warning names.
+MAX_NAMED = 10
 
 
 def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
@@ -70,3 +75,21 @@ def label_masks(indicator: Any) -> NDArray[np.uint64]:
         column = column.toarray() if sp.issparse(column) else column
         masks[label // 64] |= (column.ravel() != 0).astype(np.uint64) << np.uint64(label % 64)
     return masks
+
+
+def warn_of_rare_classes(classes: NDArray[np.int64], y: Any) -> None:
+    """Warn, in the name of the caller's caller's caller, of classes that are rare beside the others."""
+    sizes = np.bincount(classes[classes != UNLABELLED])
+    median = float(np.median(sizes)) if len(sizes) else 0.0
+    rare = np.flatnonzero(RARE * sizes < median)
+    if len(rare) == 0:
+        return
+    first = [int(np.argmax(classes == number)) for number in rare[:MAX_NAMED]]
+    labels = y.iloc if hasattr(y, "iloc") else np.ravel(y) if isinstance(y, np.ndarray) else y
+    named = [f"{labels[i]} ({sizes[classes[i]]})" for i in first]
+    more = f" and {len(rare) - len(named)} more" if len(rare) > len(named) else ""
+    warnings.warn(
+        f"classes {', '.join(named)}{more} have few samples beside a median of {median:g} per class, and new samples "
+        "of theirs may get codes of other classes: add samples, or pass proximity=SameLabel(balanced=True).",
+        stacklevel=4,
+    )
