@@ -14,7 +14,7 @@ One call of `fit`
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,10 +26,11 @@ from tqdm import tqdm
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
 from proxcode.cut import Restarts
 from proxcode.hamming import GrowingCode, pack
-from proxcode.hashing import HashFunction, KernelHash, NewClassHash, RotationHash, as_hash_function
+from proxcode.hashing import HashFunction, as_hash_function
 from proxcode.hashing.encoder import BinaryEncoderMixin
-from proxcode.proximity import GivenPairs, Nearest, Proximity, SameLabel, default_proximity
+from proxcode.proximity import GivenPairs, Proximity, default_proximity
 from proxcode.saving import CheckpointTimer, FilePath, Learned, SavingMixin, open_checkpoint
+from proxcode.searching import SearchingMixin
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.utils.blocks import one_blas_thread
@@ -37,11 +38,8 @@ from proxcode.utils.html import HTMLSummaryMixin
 from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
 from proxcode.weights import DifferenceWeights, Weights
 
-if TYPE_CHECKING:
-    from proxcode.search import FloatQueries, HammingIndex
 
-
-class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin):
+class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMixin, SavingMixin):
     """Learn short binary codes whose Hamming distance preserves your notion of near and far.
 
     The bits minimise, one after another, the logistic loss of all near and far pairs (y_ij = +1 and -1),
@@ -213,13 +211,13 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         threshold = CalibratedThreshold() if self.threshold is None else self.threshold
         weights = DifferenceWeights() if self.weights is None else self.weights
         cut = Restarts() if self.cut is None else self.cut
-        hash_function = default_hash(proximity) if self.hash_function is None else as_hash_function(self.hash_function)
         check_component("proximity", proximity, Proximity, "SameLabel()")
         check_component("threshold", threshold, Threshold, "CalibratedThreshold()")
         check_component("weights", weights, Weights, "DifferenceWeights()")
         check_component("cut", cut, CutSearch, "Restarts()")
+        hash_function = proximity.hash_function() if self.hash_function is None else self.hash_function
         rules = Rules(threshold=threshold, weights=weights, cut=cut, error_correction=self.error_correction)
-        return clone(proximity), hash_function, rules
+        return clone(proximity), as_hash_function(hash_function), rules
 
     def _learn(
         self,
@@ -293,46 +291,6 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         check_integer("n_bits", n_bits, 1, self.n_bits_, "; extend() learns more")
         return self.hash_function_.scores(check_samples(self, X, reset=False), n_bits)
 
-    def query(self, X: ArrayLike) -> FloatQueries:
-        """Return samples as float queries, which `index.search` compares with codes by more than their bits.
-
-        Without labels the distance is that of the sample from the decoded code, squared; otherwise bits are weighted by
-        the margins of the query, as in `asymmetric_distances`. The codes must have all `n_bits_` bits.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> X, _ = load_digits(return_X_y=True)
-        >>> model = ProximityPreservingCode(n_bits=32, random_state=0).fit(X)
-        >>> model.index(model.codes_).search(model.query(X[:2]), k=1).neighbor.ravel()
-        array([0, 1])
-        """
-        from proxcode.search import FloatQueries
-
-        check_is_fitted(self, "n_bits_")
-        samples = check_samples(self, X, reset=False)
-        tables = self.hash_function_.query_tables(samples)
-        if tables is None:
-            return FloatQueries.from_weights(np.tanh(self.hash_function_.scores(samples, self.n_bits_)))
-        return FloatQueries(*tables)
-
-    def index(self, codes: ArrayLike, ids: ArrayLike | None = None, *, n_bits: int | None = None) -> HammingIndex:
-        """Return an index of codes, to search among them.
-
-        Parameters
-        ----------
-        codes : array of uint8, shape (n_codes, ceil(n_bits / 8))
-            Codes returned by `encode`.
-        ids : array of int64, default=None
-            Identifiers of the codes; None is 0, 1, 2, ...
-        n_bits : int, default=None
-            As in `encode`.
-        """
-        from proxcode.search import HammingIndex
-
-        check_is_fitted(self, "n_bits_")
-        return HammingIndex(self.n_bits_ if n_bits is None else n_bits).add(codes, ids)
-
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Return the area under the precision-recall curve of near pairs of X over Hamming thresholds."""
         from proxcode.metrics import area_under_curve, precision_recall
@@ -343,12 +301,3 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SavingMixin)
         samples, pairs = self.proximity_.find_pairs(check_samples(self, X, reset=False), y)
         code = GrowingCode.from_packed(self.encode(X), self.n_bits_).take(samples)
         return area_under_curve(precision_recall(*pairs.with_code(code).counts()))
-
-
-def default_hash(proximity: Proximity) -> HashFunction:
-    """Return the hash function for a proximity."""
-    if isinstance(proximity, Nearest):
-        return RotationHash()
-    if isinstance(proximity, SameLabel) and proximity.new_classes:
-        return NewClassHash()
-    return KernelHash()

@@ -24,7 +24,7 @@ from proxcode.utils.blocks import map_blocks
 
 # The ridge of the regression on bits, relative to the variance of a balanced bit.
 RIDGE = 1e-3
-# Occurrences of a value of a byte at which its vector is moved by half of what is left to explain, and rounds over bytes.
+# Occurrences of a value of a byte at which its vector is moved by half of what is left to explain; rounds over bytes.
 RARE, ROUNDS = 5, 4
 # The 8 bits of each byte, -1 or +1, in the order of `numpy.packbits`.
 BYTES = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1.0

@@ -10,6 +10,7 @@ from proxcode.hashing.class_map import ClassMap, Strength, fit_class_map
 from proxcode.hashing.joint import JointHash
 from proxcode.hashing.rotation import RotationHash
 from proxcode.storage.state import State
+from proxcode.utils.rows import Index
 
 
 class NewClassHash(JointHash):
@@ -38,10 +39,7 @@ class NewClassHash(JointHash):
     def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
         """Learn the map from samples with one label, then the bits from mapped samples."""
         self.rotation_ = RotationHash() if self.rotation is None else clone(self.rotation)
-        n_labels = np.zeros(len(X), int) if labels is None else np.asarray(labels.sum(axis=1)).ravel()
-        known = np.flatnonzero(n_labels == 1)
-        classes = np.empty(0, np.int64) if labels is None else labels[known].argmax(axis=1)
-        self.class_map_ = fit_class_map(X[known], np.ravel(classes), rng)
+        self.class_map_ = fit_class_map(*_of_one_class(X, labels), rng)
         self.rotation_.fit_bits(self.class_map_(X), None, n_bits, rng)
         self.decoder_, self.n_planned_ = self.rotation_.decoder_, n_bits
 
@@ -69,3 +67,12 @@ class NewClassHash(JointHash):
         self.class_map_ = ClassMap(arrays.get("map_mean"), arrays.get("map_directions"), strength, arrays["map_scores"])
         self.n_bits_, self.n_planned_ = self.rotation_.n_bits_, self.rotation_.n_planned_
         self.decoder_ = self.rotation_.decoder_
+
+
+def _of_one_class(X: Matrix, labels: Labels | None) -> tuple[Matrix, Index]:
+    """Return the samples with exactly one label, and their labels; all samples as one class where there are none."""
+    if labels is None:
+        return X, np.zeros(len(X), np.int64)
+    rows, columns = (labels > 0).nonzero()
+    known = np.flatnonzero(np.bincount(rows, minlength=len(X)) == 1)
+    return X[known], columns[np.isin(rows, known)].astype(np.int64)

@@ -12,8 +12,10 @@ the field. In turns,
 2. D: ridge regression of the samples on their bits.
 
 At last a decoder with a vector for each value of each byte replaces D, and each byte in turn becomes the best of its
-256 values given the others. The margin of a bit is half the growth of the error if it were flipped. Small changes of a sample may flip many bits, so that Hamming distances between such codes
-rank neighbours poorly: they are for float queries, which compare a query with the decoded code.
+256 values given the others. The margin of a bit is half the growth of the error if it were flipped.
+
+Small changes of a sample may flip many bits, so that Hamming distances between such codes rank neighbours poorly: they
+are for float queries, which compare a query with the decoded code.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from proxcode.hamming import pack, unpack
+from proxcode.hashing._kernels import descend
 from proxcode.hashing.base import Labels, Matrix, Vector
 from proxcode.hashing.components import make_inputs, principal_components, project
 from proxcode.hashing.decoder import ByteDecoder, fit_decoder, fit_linear
@@ -149,48 +151,3 @@ def _drawn_flips(n_descents: int, n_bits: int, rng: np.random.Generator) -> Any:
     """Draw different bits for each descent."""
     n_flipped = max(1, round(FLIPPED * n_bits))
     return rng.permuted(np.tile(np.arange(n_bits), (n_descents, 1)), axis=1)[:, :n_flipped]
-
-
-@njit(nogil=True, cache=True)
-def descend(gram, fields, codes, flips):
-    """Lower c'Gc - 2 f'c of each code by flips of single bits; of several descents keep the best.
-
-    Parameters
-    ----------
-    gram : ndarray of float32, shape (p, p)
-    fields : ndarray of float32, shape (n, p)
-    codes : ndarray of int8, shape (n, p)
-        -1 or +1; overwritten.
-    flips : ndarray of int64, shape (n_descents, n_flipped)
-    """
-    n, p = codes.shape
-    coupled, code = np.empty(p, np.float32), np.empty(p, np.float32)
-    tolerance = np.float32(1e-5) * np.trace(gram) / np.float32(p)
-    for i in range(n):
-        least = np.float32(np.inf)
-        for descent in range(len(flips) + 1):
-            code[:] = codes[i]
-            if descent > 0:
-                for b in flips[descent - 1]:
-                    code[b] = -code[b]
-            coupled[:] = 0
-            for b in range(p):
-                coupled += gram[b] * code[b]
-            while True:
-                best, gain = -1, tolerance
-                for b in range(p):
-                    lower = code[b] * (coupled[b] - fields[i, b]) - gram[b, b]
-                    if lower > gain:
-                        best, gain = b, lower
-                if best < 0:
-                    break
-                step = np.float32(-2) * code[best]
-                code[best] = -code[best]
-                coupled += gram[best] * step
-            energy = np.float32(0)
-            for b in range(p):
-                energy += code[b] * (coupled[b] - 2 * fields[i, b])
-            if energy < least:
-                least = energy
-                for b in range(p):
-                    codes[i, b] = np.int8(code[b])

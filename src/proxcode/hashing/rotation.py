@@ -51,7 +51,8 @@ class RotationHash(JointHash):
         None chooses among 0 and 1 / (w d), d the mean squared distance and w = 2, 1, 1/2, by how well codes of some
         samples rank others.
     n_components : int, default=None
-        Number of principal components. None chooses it, by the same rule, among 1/2, 1, 3/2 and 2 times the code length.
+        Number of principal components. None chooses it, by the same rule, among 1/2, 1, 3/2 and 2 times the code
+        length.
     n_rotations : int, default=50
         Number of times that bits and rotation are updated.
 

@@ -1,0 +1,111 @@
+"""Near by labels: the same class, or a label in common."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from proxcode.hashing import HashFunction, KernelHash, NewClassHash
+from proxcode.pairs import FoundPairs, SameClassPairs, SharedLabelPairs
+from proxcode.proximity.base import Proximity
+from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks, warn_of_rare_classes
+
+
+class SameLabel(Proximity):
+    """Near = same class.
+
+    Parameters
+    ----------
+    unlabelled : hashable, default=None
+        A value of y that means "no label": pairs of such samples are unknown. None and NaN always mean it. By default
+        -1 is a class like any other.
+    balanced : bool, default=False
+        Whether each class counts alike in the posteriors that bits are learned from. By default each sample does, and
+        new samples of a rare class may get codes of frequent ones: `fit` warns of classes with less than a fifth of the
+        median number of samples. Only `KernelHash` and `LinearHash` with refinement learn from posteriors.
+    new_classes : bool, default=False
+        Whether the code is for classes that are not in `fit`. It is then learned by `NewClassHash`, unless another hash
+        function is given: from the samples, reshaped by what the labels show about them.
+
+    Notes
+    -----
+    Labels may be any hashable values: numbers, strings, tuples.
+    """
+
+    def __init__(self, unlabelled: Hashable = None, balanced: bool = False, new_classes: bool = False) -> None:
+        self.unlabelled = unlabelled
+        self.balanced = balanced
+        self.new_classes = new_classes
+
+    def fit(self, X: NDArray[Any], y: Any = None) -> Self:
+        """Learn nothing; warn of rare classes."""
+        if not self.balanced:
+            warn_of_rare_classes(self.read(y), y)
+        return self
+
+    def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
+        """Return the pairs of samples with a label; those with equal labels are near."""
+        classes = self.read(y)
+        if len(classes) != len(X):
+            raise ValueError(f"X has {len(X)} samples but y has {len(classes)} labels: pass one label per sample.")
+        samples = np.flatnonzero(classes != UNLABELLED)
+        if len(samples) == 0:
+            raise ValueError(f"all {len(classes)} samples are unlabelled: label some, or use WithinRadius().")
+        return FoundPairs(samples, SameClassPairs(classes[samples], bool(self.balanced)))
+
+    def read(self, y: Any) -> NDArray[np.int64]:
+        """Return the labels as integers, in order of appearance."""
+        if y is None:
+            raise ValueError("y=None: SameLabel needs labels; call fit(X, y), or use WithinRadius().")
+        return class_numbers(y, self.unlabelled)
+
+    def hash_function(self) -> HashFunction:
+        return NewClassHash() if self.new_classes else KernelHash()
+
+    def describe(self) -> str:
+        return "the same label, for classes that come later" if self.new_classes else "the same label"
+
+
+class SharedLabel(Proximity):
+    """Near = at least one label in common; y is a 0/1 indicator matrix of shape (n_samples, n_labels), dense or sparse.
+
+    A sample without any label is far from all others.
+    """
+
+    def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
+        """Return all pairs; those with a label in common are near."""
+        masks = self.read(y)
+        if masks.shape[1] != len(X):
+            raise ValueError(f"y has shape {np.shape(y)}: expected an indicator matrix of shape ({len(X)}, n_labels).")
+        return FoundPairs(np.arange(len(X)), SharedLabelPairs(masks))
+
+    def describe(self) -> str:
+        return "at least one label in common"
+
+    def read(self, y: Any) -> NDArray[np.uint64]:
+        """Return the labels of each sample as bits of 64-bit words, shape (n_words, n_samples)."""
+        if y is None:
+            raise ValueError("y=None: SharedLabel needs a 0/1 indicator matrix of shape (n_samples, n_labels).")
+        try:
+            indicator = sp.csc_array(y) if sp.issparse(y) else np.asarray(y)
+            # A data frame of bool and int columns.
+            if indicator.dtype == object:
+                indicator = np.array(indicator.tolist())
+        except ValueError:
+            raise ValueError(
+                "y has rows of different lengths: MultiLabelBinarizer makes an indicator matrix."
+            ) from None
+        if indicator.ndim != 2 or indicator.shape[1] == 0:
+            n = indicator.shape[0] if indicator.ndim else "n_samples"
+            raise ValueError(f"y has shape {indicator.shape}: expected an indicator matrix of shape ({n}, n_labels).")
+        values = np.asarray(indicator.data if sp.issparse(indicator) else indicator)
+        if not (is_valid := np.isin(values, (0, 1))).all():
+            raise ValueError(
+                f"y contains {values[~is_valid][0]}: expected an indicator matrix of 0 and 1, as MultiLabelBinarizer "
+                "makes; for labels that are tuples pass proximity=SameLabel()."
+            )
+        return label_masks(indicator)
