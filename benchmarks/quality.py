@@ -4,23 +4,36 @@
     python benchmarks/quality.py --protocols "labels cifar10-gist" --methods PPC Hadamard --seeds 0 1 2
     python benchmarks/quality.py --quick      few samples, one seed
 
-Protocols and methods are those of `proxcode.experiments`. Results are stored in results/quality/, a file for each
-method, protocol and seed: an interrupted run can be resumed and loses at most the current fit.
+The situations are protocols: "labels", classes seen in fit; "unseen", classes that come later; "radius", near within a
+radius; "top-k", the 10 nearest samples without labels, by Hamming distance or by float queries. Pairs are measured by
+pairs.py. Protocols and methods are those of `proxcode.experiments`. Results are stored in results/quality/, a file for
+each method, protocol and seed: an interrupted run can be resumed and loses at most the current fit.
 """
 
 import argparse
 import sys
 
 from _common import RESULTS
-from proxcode.experiments.methods import METHODS
+from proxcode.experiments.methods import JOBS, METHODS
 from proxcode.experiments.protocols import PROTOCOLS
 from proxcode.experiments.report import mean_and_spread, select, shown
 from proxcode.experiments.runner import Cell, run_cells, write_rows
 
 FOLDER = RESULTS / "quality"
-BITS = {"labels": (12, 16, 24, 32, 48, 64, 96, 128), "radius": (16, 32, 50, 64), "unseen": (16, 32, 64, 128)}
+BITS = {
+    "labels": (12, 16, 24, 32, 48, 64, 96, 128),
+    "radius": (16, 32, 50, 64),
+    "unseen": (16, 32, 64, 128),
+    "top-k": (32, 64, 128),
+}
 DEFAULT = [name for name in PROTOCOLS if name.split()[0] in ("labels", "radius", "radius-unit", "unseen")]
-FIGURES = {"auc": "AUC", "map": "mAP"}
+FIGURES = {
+    "auc": "AUC",
+    "map": "mAP",
+    "recall_at_10": "recall@10",
+    "recall_at_40": "recall of the 10 nearest among 40",
+    "recall_at_100": "recall of the 10 nearest among 100",
+}
 
 
 def lengths(protocol, asked):
@@ -41,7 +54,9 @@ def show(rows, protocol, figure):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--protocols", nargs="+", choices=list(PROTOCOLS), default=DEFAULT)
-    parser.add_argument("--methods", nargs="+", choices=list(METHODS), default=["PPC", "LSH", "ITQ", "SH", "Hadamard"])
+    parser.add_argument(
+        "--methods", nargs="+", choices=[*METHODS, *JOBS], default=["PPC", "LSH", "ITQ", "SH", "Hadamard"]
+    )
     parser.add_argument("--seeds", nargs="+", type=int, help="default: 0 1 2; with --quick: 0")
     parser.add_argument("--bits", nargs="+", type=int, help="code lengths (default: those of each protocol)")
     parser.add_argument("--quick", action="store_true", help="use few samples and one seed")
@@ -53,7 +68,7 @@ def main():
         bits = lengths(protocol, options.bits)
         cells = [Cell(protocol, method, seed, bits) for seed in seeds for method in options.methods]
         rows += run_cells(cells, folder, quick=options.quick, verbose=sys.stderr.isatty())
-        for figure in FIGURES:
+        for figure in (name for name in FIGURES if name in rows[-1]):
             show(rows, protocol, figure)
     write_rows(RESULTS / ("quality_quick.csv" if options.quick else "quality.csv"), rows)
 

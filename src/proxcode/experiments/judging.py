@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from proxcode.experiments.protocols import Split
 from proxcode.hamming import distances, pack
-from proxcode.metrics import Counts, count_pairs
-from proxcode.peers.quantisers import FaissPQ, FaissRaBitQ
+from proxcode.metrics import QUERY_BLOCK, Counts, count_pairs, recall_at
+from proxcode.peers.quantisers import FaissITQ
 
 # Largest number of levels of real-valued distances.
 LEVELS = 4096
@@ -45,6 +45,13 @@ class ByHammingDistance:
             len(queries), n_bits + 1, split.near_rows, lambda block: distances(queries[block], base), split.own_columns
         )
 
+    def recalls(self, n_bits: int) -> dict[int, float]:
+        """Return the recall of rankings of each length that the split asks for."""
+        if not self.split.recall_at:
+            return {}
+        counts = self.counts(n_bits)
+        return {k: recall_at(*counts, k) for k in self.split.recall_at}
+
 
 class ByOwnDistance:
     """Counts by level of the distances that `model.distances(queries, codes)` returns, of the whole code only."""
@@ -65,6 +72,17 @@ class ByOwnDistance:
 
         return count_pairs(len(queries), len(limits) + 1, split.near_rows, level_rows, split.own_columns)
 
+    def recalls(self, n_bits: int) -> dict[int, float]:
+        """Return the recall of rankings of each length that the split asks for, of distances as they are."""
+        split, found = self.split, dict.fromkeys(self.split.recall_at, 0.0)
+        for start in range(0, len(split.test) if found else 0, QUERY_BLOCK):
+            block = slice(start, min(start + QUERY_BLOCK, len(split.test)))
+            near, distances = split.near_rows(block), self.model.distances(split.test[block], self.codes)
+            for k in found:
+                first = np.argpartition(distances, k - 1, axis=1)[:, :k]
+                found[k] += float((np.take_along_axis(near, first, axis=1).sum(axis=1) / near.sum(axis=1)).sum())
+        return {k: total / len(split.test) for k, total in found.items()}
+
 
 def levels(distances: NDArray[Any]) -> NDArray[Any]:
     """Return increasing thresholds; the level of a distance is the number of thresholds below it.
@@ -83,5 +101,6 @@ def levels(distances: NDArray[Any]) -> NDArray[Any]:
 
 
 def judge(split: Split, model: Any) -> ByHammingDistance | ByOwnDistance:
-    """Encode queries and base with a fitted model; product and RaBitQ codes are compared by their own distances."""
-    return (ByOwnDistance if isinstance(model, FaissPQ | FaissRaBitQ) else ByHammingDistance)(split, model)
+    """Encode queries and base with a fitted model; codes that are decoded are compared by their own distances."""
+    has_distances = hasattr(model, "distances") and not isinstance(model, FaissITQ)
+    return (ByOwnDistance if has_distances else ByHammingDistance)(split, model)

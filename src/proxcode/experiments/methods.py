@@ -5,11 +5,12 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.hashing import SVMHash
+from proxcode.hashing import ReconstructionHash, SVMHash
 from proxcode.peers import PEERS, QUANTISERS
 from proxcode.peers._base import SupervisedPeer
 from proxcode.peers.hadamard import hadamard_order
-from proxcode.proximity import Proximity
+from proxcode.peers.quantisers import FaissOPQ, FaissRQ
+from proxcode.proximity import Nearest, Proximity, SameLabel
 from proxcode.threshold import EqualErrorThreshold
 from proxcode.weights import GradientWeights
 
@@ -84,6 +85,44 @@ def _ppc_of_the_paper(n_bits: int, seed: int, proximity: Proximity | None) -> An
     )
 
 
+class FloatQueryModel:
+    """A model whose codes are compared with float queries.
+
+    Parameters
+    ----------
+    model : ProximityPreservingCode
+    """
+
+    def __init__(self, model: ProximityPreservingCode) -> None:
+        self.model = model
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of the model."""
+        return self.model.get_params(deep=deep)
+
+    def fit(self, X: Any, y: Any = None) -> "FloatQueryModel":
+        """Fit the model."""
+        self.model.fit(X, y)
+        return self
+
+    def encode(self, X: Any) -> Any:
+        """Return packed codes."""
+        return self.model.encode(X)
+
+    def distances(self, X: Any, codes: Any) -> Any:
+        """Return the distances of float queries to codes."""
+        return self.model.query(X).distances(codes)
+
+
+def _job(proximity: Proximity, hash_function: Any = None, *, float_queries: bool = False) -> Method:
+    def make(n_bits: int, seed: int, ignored: Proximity | None) -> Any:
+        model = ProximityPreservingCode(n_bits, proximity=proximity, hash_function=hash_function, random_state=seed)
+        return FloatQueryModel(model) if float_queries else model
+
+    needs_labels = isinstance(proximity, SameLabel)
+    return Method(make, fit_each, needs_labels)
+
+
 def _peer(name: str, peer: type[Any]) -> Method:
     # Features of GIST are never negative.
     parameters = {"centred": True} if name == "Sign" else {}
@@ -99,3 +138,16 @@ METHODS: dict[str, Method] = {
     "PPC-paper": Method(_ppc_of_the_paper, one_fit),
     **{name: _peer(name, peer) for name, peer in {**PEERS, **(QUANTISERS if find_spec("faiss") else {})}.items()},
 }
+# Methods for other jobs than those of the paper: top-k search without labels, float queries, classes not in fit.
+JOBS: dict[str, Method] = {
+    "PPC-nearest": _job(Nearest()),
+    "PPC-nearest-float": _job(Nearest(), float_queries=True),
+    "PPC-reconstruction": _job(Nearest(), ReconstructionHash(), float_queries=True),
+    "PPC-new-classes": _job(SameLabel(new_classes=True)),
+    **({"FAISS-OPQ": _peer("", FaissOPQ), "FAISS-RQ": _peer("", FaissRQ)} if find_spec("faiss") else {}),
+}
+
+
+def method_named(name: str) -> Method:
+    """Return a method of the paper's experiments or of another job."""
+    return METHODS[name] if name in METHODS else JOBS[name]

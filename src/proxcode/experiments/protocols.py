@@ -3,6 +3,8 @@
 - labels: random test samples, all others for training; the test samples are queries and base, near means same label,
 - train-base: the same split; the test samples are the queries and the training samples the base,
 - unseen: training on some of the classes; the samples of the other classes are queries and base,
+- top-k: near means among the 10 nearest base samples; the test samples are the queries and the training samples the
+  base,
 - radius: near means within the radius at which training samples have a given mean number of neighbours; the test
   samples are the queries and the training samples the base. "radius-unit" first subtracts the training mean and scales
   samples to unit norm, as in the MLH benchmark.
@@ -54,6 +56,8 @@ class Split:
     own_columns : ndarray or None
         Place of each query in the base, where a query does not count as its own neighbour; None: no query belongs to
         the base.
+    recall_at : tuple of int
+        Lengths of rankings whose recall is measured.
     """
 
     train: Matrix
@@ -65,6 +69,7 @@ class Split:
     test_labels: Matrix | None = None
     proximity: Proximity | None = None
     own_columns: Index | None = None
+    recall_at: tuple[int, ...] = ()
 
 
 def labels_split(dataset: str, seed: int, size: Size, base_is_train: bool = False, unit_rows: bool = False) -> Split:
@@ -82,6 +87,27 @@ def unseen_split(dataset: str, seed: int, size: Size, n_seen: int) -> Split:
     order = rng.permutation(len(data.X))
     rows = {"train": order[is_seen[order]][: size.n_train], "test": order[~is_seen[order]][: size.n_test]}
     return _by_label(data.X, data.labels, rows)
+
+
+def top_k_split(dataset: str, seed: int, size: Size, k: int = 10) -> Split:
+    """Draw training and test samples at random; near means among the k nearest."""
+    data = load(dataset)
+    rows = _draw(data, seed, size)
+    train, test = data.X[rows["train"]], data.X[rows["test"]]
+    norms = (train * train).sum(axis=1)
+
+    def nearest(queries: slice) -> Matrix:
+        return np.argpartition(norms - 2 * (test[queries] @ train.T), k - 1, axis=1)[:, :k]
+
+    neighbors = np.vstack([block for _, block in map_blocks(nearest, len(test), QUERY_BLOCK)])
+
+    def near_rows(queries: slice) -> NDArray[np.bool_]:
+        near = np.zeros((len(neighbors[queries]), len(train)), bool)
+        np.put_along_axis(near, neighbors[queries], True, axis=1)
+        return near
+
+    recall_at = (k, 4 * k, 10 * k)
+    return Split(train=train, test=test, base=train, near_rows=near_rows, rows=rows, recall_at=recall_at)
 
 
 def radius_split(
@@ -171,7 +197,14 @@ PROTOCOLS: dict[str, Protocol] = {
         partial(radius_split, "scene15-gist", mean_neighbors=50, unit_rows=True), Size(4000, 485)
     ),
     "radius notredame-sift": Protocol(partial(radius_split, "notredame-sift", mean_neighbors=100), Size(20_000, 2000)),
+    **{
+        f"top-k {name}": Protocol(partial(top_k_split, name), Size(20_000, 1000))
+        for name in ("notredame-sift", "cifar10-gist", "banking77", "mnist", "digits")
+    },
+    "top-k sift10k": Protocol(partial(top_k_split, "sift10k"), Size(None, 1000)),
+    "top-k scene15-gist": Protocol(partial(top_k_split, "scene15-gist"), Size(None, 485)),
     "unseen cifar10-gist": Protocol(partial(unseen_split, "cifar10-gist", n_seen=7), Size(None, 2000)),
     "unseen mnist": Protocol(partial(unseen_split, "mnist", n_seen=7), Size(None, 2000)),
     "unseen banking77": Protocol(partial(unseen_split, "banking77", n_seen=55), Size(None, 2000)),
+    "unseen digits": Protocol(partial(unseen_split, "digits", n_seen=7), Size(None, 500)),
 }

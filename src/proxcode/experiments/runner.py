@@ -20,7 +20,7 @@ from tqdm import tqdm
 from proxcode import metrics
 from proxcode.experiments.datasets import write_arrays
 from proxcode.experiments.judging import judge
-from proxcode.experiments.methods import METHODS, Method
+from proxcode.experiments.methods import Method, method_named
 from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
 from proxcode.files import write_table
 from proxcode.metrics import Counts
@@ -67,7 +67,7 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
     for cell in tqdm(cells, unit="cell", disable=not verbose):
         path, protocol = cell.path(folder / CELLS), PROTOCOLS[cell.protocol]
         size = QUICK if quick else protocol.size
-        parameters = METHODS[cell.method].make(cell.bits[0], cell.seed, None).get_params(deep=False)
+        parameters = method_named(cell.method).make(cell.bits[0], cell.seed, None).get_params(deep=False)
         settings = {
             "split": str(protocol),
             "size": list(size),
@@ -123,8 +123,9 @@ def read_json(path: Path) -> Record:
 
 
 def write_rows(path: Path, rows: list[Row]) -> None:
-    """Write rows, dictionaries of the same keys, to a tabular file."""
-    write_table(path, {name: np.array([row[name] for row in rows]) for name in rows[0]})
+    """Write rows, dictionaries of measures, to a tabular file; a measure that a row does not have is NaN."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    write_table(path, {name: np.array([row.get(name, np.nan) for row in rows]) for name in names})
 
 
 def _run(cell: Cell, bits: list[int], split: Split, record: Record, path: Path) -> None:
@@ -132,7 +133,7 @@ def _run(cell: Cell, bits: list[int], split: Split, record: Record, path: Path) 
     n_train, d = split.train.shape
     record |= {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed}
     record |= {"n_train": n_train, "n_test": len(split.test), "d": d, **environment()}
-    method = METHODS[cell.method]
+    method = method_named(cell.method)
     n_classes = 0 if split.labels is None else len(np.unique(split.labels))
     for group in method.groups(bits, n_classes):
         record["lengths"] |= _run_group(method, group, split, cell.seed)
@@ -157,7 +158,11 @@ def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dic
     fitted = time.perf_counter()
     judged = judge(split, model)
     seconds = {"fit_bits": max(group), "fit_seconds": fitted - start, "encode_seconds": time.perf_counter() - fitted}
-    return {str(n_bits): {**_figures(*judged.counts(n_bits), judged.is_hamming), **seconds} for n_bits in group}
+    results = {}
+    for n_bits in group:
+        recalls = {f"recall_at_{k}": value for k, value in judged.recalls(n_bits).items()}
+        results[str(n_bits)] = {**_figures(*judged.counts(n_bits), judged.is_hamming), **recalls, **seconds}
+    return results
 
 
 def _figures(near: Counts, far: Counts, is_hamming: bool) -> dict[str, Any]:

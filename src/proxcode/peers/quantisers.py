@@ -144,6 +144,50 @@ class FaissPQ(Quantiser):
         return squared
 
 
+class FaissOPQ(FaissPQ):
+    """Product quantisation after a learned rotation.
+
+    Ge, He, Ke, Sun, "Optimized Product Quantization" (TPAMI 2014), `faiss.OPQMatrix` before `faiss.IndexPQ`. If the
+    groups do not divide the features, the rotation leaves out as many dimensions as exceed a multiple. Groups,
+    parameters and attributes are those of `FaissPQ`.
+    """
+
+    def _chain(self, faiss: Any, n: int, d: int, seed: int) -> Any:
+        plain = super()._chain(faiss, n, d, seed)
+        product = faiss.downcast_index(plain.index).pq
+        groups, sub_bits = product.M, product.nbits
+        width = groups * (d // groups)
+        rotation, index = faiss.OPQMatrix(d, groups, width), faiss.IndexPQ(width, groups, sub_bits)
+        quantiser = faiss.ProductQuantizer(width, groups, sub_bits)
+        for trained in (quantiser, index.pq):
+            trained.cp.seed, trained.cp.min_points_per_centroid = seed, 1
+        # FAISS does not own the quantiser that it trains the rotation with.
+        rotation.pq, self._quantiser = quantiser, quantiser
+        return faiss.IndexPreTransform(rotation, index)
+
+
+class FaissRQ(Quantiser):
+    """Residual quantisation: a code is the sum of one vector for each byte, found by beam search.
+
+    Chen, Guan, Wang, "Approximate Nearest Neighbor Search by Residual Vector Quantization" (Sensors 2010),
+    `faiss.IndexResidualQuantizer`. The number of bits is a multiple of 8. Parameters and attributes are those of
+    `Quantiser`.
+    """
+
+    def _chain(self, faiss: Any, n: int, d: int, seed: int) -> Any:
+        if self.n_bits % SUB_BITS or n < 2**SUB_BITS:
+            raise ValueError(
+                f"n_bits={self.n_bits}: FaissRQ needs a multiple of {SUB_BITS} bits and at least {2**SUB_BITS} samples."
+            )
+        index = faiss.IndexResidualQuantizer(d, self.n_bits // SUB_BITS, SUB_BITS)
+        index.rq.cp.seed, index.rq.cp.min_points_per_centroid = seed, 1
+        return faiss.IndexPreTransform(faiss.RemapDimensionsTransform(d, d, True), index)
+
+    def _estimates(self, index: Any, queries: Single, codes: Codes) -> Single:
+        squared: Single = euclidean_distances(queries, index.sa_decode(codes), squared=True)
+        return squared
+
+
 class FaissITQ(AxisPeer, Quantiser):
     """Iterative quantisation of FAISS: samples centred and of unit norm, principal components, rotated, signs.
 
