@@ -170,7 +170,8 @@ def evaluate(
             raise ValueError(f"peers={name!r}: expected names from {', '.join(PEERS)}.")
     longest = model.n_bits_
     if lengths is None:
-        lengths = [*(2**k for k in range(3, 11) if 2**k < longest), longest]
+        shorter = [2**k for k in range(3, 11) if 2**k < longest]
+        lengths = [*shorter, longest] if model.hash_function_.has_prefixes else [longest]
     code_lengths = sorted({check_integer("lengths", bits, 1, longest) for bits in lengths})
     if not code_lengths:
         raise ValueError(f"lengths is empty: pass integers from 1 to {longest}, or None.")

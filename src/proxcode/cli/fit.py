@@ -20,11 +20,12 @@ from proxcode.cli.printing import learned_figures, show
 @click.option(
     "--hash",
     "hash_name",
-    type=click.Choice(["kernel", "linear", "svm"]),
-    default="kernel",
-    show_default=True,
-    help="Hash function that computes the bits of new samples.",
+    type=click.Choice(["kernel", "linear", "svm", "rotation", "reconstruction"]),
+    show_default="rotation for top-k search, else kernel",
+    help="Hash function that computes the bits of new samples; reconstruction is for float queries (search --float).",
 )
+@click.option("--new-classes", is_flag=True, help="Learn a code for classes that --labels does not contain.")
+@click.option("--balanced", is_flag=True, help="Let each class of --labels count alike, however few its samples.")
 @click.option(
     "--refine-steps",
     type=click.IntRange(0),
@@ -46,7 +47,7 @@ def fit(
     bits: int,
     key: str | None,
     columns: str | None,
-    hash_name: str,
+    hash_name: str | None,
     refine_steps: int | None,
     seed: int,
     checkpoint: bool,
@@ -56,23 +57,34 @@ def fit(
 ) -> None:
     """Learn a code from VECTORS and save the model.
 
+    Without an option that defines near pairs, the code serves top-k search: the nearest vectors get the nearest codes.
+
     \b
     Examples:
       proxcode fit vectors.npy --labels labels.npy --bits 64 -o my.proxcode
       proxcode fit samples.csv --labels samples.csv:class -o my.proxcode
       proxcode fit vectors.npy --pairs clicked.csv -o my.proxcode
       proxcode fit vectors.npy --neighbors 50 -o my.proxcode
+      proxcode fit vectors.npy -o for_top_k_search.proxcode
     """
     options = ProximityOptions(**near)
-    if hash_name == "svm" and refine_steps is not None:
-        raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: omit it for --hash svm.")
+    if hash_name not in ("kernel", "linear") and refine_steps is not None:
+        raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
     check_output(output, force)
     click.get_current_context().meta["resumable"] = checkpoint
 
+    from proxcode import hashing
     from proxcode.code import ProximityPreservingCode
-    from proxcode.hashing import KernelHash, LinearHash, SVMHash
 
-    hash_class: Any = {"kernel": KernelHash, "linear": LinearHash, "svm": SVMHash}[hash_name]
+    hash_classes: dict[str | None, Any] = {
+        "kernel": hashing.KernelHash,
+        "linear": hashing.LinearHash,
+        "svm": hashing.SVMHash,
+        "rotation": hashing.RotationHash,
+        "reconstruction": hashing.ReconstructionHash,
+        None: lambda: None,
+    }
+    hash_class = hash_classes[hash_name]
     model = ProximityPreservingCode(
         bits,
         proximity=options.proximity(),

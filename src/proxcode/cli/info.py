@@ -58,6 +58,20 @@ def _describe_model(path: Path) -> dict[str, Any]:
         "samples": len(model.codes_),
         "features": model.n_features_in_,
         # The lists of pairs span several lines.
+        "kind of code": _kind_of_code(model),
         "near": " ".join(repr(model.proximity_).split()),
         "hash function": repr(model.hash_function_),
     }
+
+
+def _kind_of_code(model: Any) -> str:
+    """Return what a model is for, in a few words."""
+    from proxcode.hashing import NewClassHash, ReconstructionHash, RotationHash
+
+    if isinstance(model.hash_function_, NewClassHash):
+        return "for classes that are not in fit"
+    if isinstance(model.hash_function_, ReconstructionHash):
+        return "for float queries without labels (search --float)"
+    if isinstance(model.hash_function_, RotationHash):
+        return "for top-k search without labels"
+    return f"for near pairs: {model.proximity_.describe()}"

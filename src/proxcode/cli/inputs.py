@@ -25,6 +25,8 @@ class ProximityOptions:
     radius: float | None = None
     neighbors: float | None = None
     metric: str | None = None
+    new_classes: bool = False
+    balanced: bool = False
 
     def __post_init__(self) -> None:
         """Raise a usage error for options that contradict each other."""
@@ -32,21 +34,34 @@ class ProximityOptions:
             raise click.UsageError("--others applies to the pairs that --pairs does not list: pass --pairs too.")
         if self.metric is not None and (self.labels is not None or self.pairs is not None):
             raise click.UsageError("--metric applies to distances, which --labels and --pairs do not use: omit it.")
+        if self._for_classes and self.labels is None:
+            raise click.UsageError("--new-classes and --balanced apply to classes: pass --labels too.")
         definitions = ("labels", "pairs", "radius", "neighbors")
         given = [f"--{name}" for name in definitions if getattr(self, name) is not None]
         if len(given) > 1:
             raise click.UsageError(f"{' and '.join(given)} each define near pairs: pass only one of them.")
 
     def proximity(self) -> "Proximity | None":
-        """Return the proximity, None for the default one of the labels."""
+        """Return the proximity, None for the default one: by the labels, or for top-k search without them."""
         from proxcode.files import read_pairs
         from proxcode.proximity import GivenPairs, WithinRadius
 
         if self.pairs is not None:
             return GivenPairs(read_pairs(self.pairs), others=self.others)
         if self.labels is not None:
+            return self._by_label()
+        if self.radius is None and self.neighbors is None and self.metric is None:
             return None
         return WithinRadius(self.radius, self.neighbors, metric=self.metric or "euclidean")
+
+    def _by_label(self) -> "Proximity | None":
+        from proxcode.proximity import SameLabel
+
+        return SameLabel(balanced=self.balanced, new_classes=self.new_classes) if self._for_classes else None
+
+    @property
+    def _for_classes(self) -> bool:
+        return self.new_classes or self.balanced
 
     def read_labels(self, n_samples: int) -> "NDArray[Any] | None":
         """Read one label per sample; None without --labels."""

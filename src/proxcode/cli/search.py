@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 @click.option("-k", type=COUNT, default=10, show_default=True, help="Number of neighbours of each query.")
 @click.option("--radius", type=click.IntRange(0), help="Find all neighbours up to this Hamming distance, not -k.")
 @click.option("--near", is_flag=True, help="Find all neighbours up to the radius that the model learned, not -k.")
+@click.option(
+    "--float", "as_float", is_flag=True, help="Compare the query vectors themselves, not their codes, with all codes."
+)
 @click.option("--asymmetric", is_flag=True, help="Re-rank candidates by the margins of the query.")
 @click.option("--vectors", type=FILE, help="Re-rank candidates by the distance of these vectors, row i for code i.")
 @click.option(
@@ -48,6 +51,7 @@ def search(
     k: int,
     radius: int | None,
     near: bool,
+    as_float: bool,
     asymmetric: bool,
     vectors: Path | None,
     oversample: float,
@@ -71,6 +75,8 @@ def search(
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
     """
     _check_usage(model, radius, near, asymmetric, vectors)
+    if as_float and (model is None or near or radius is not None or asymmetric):
+        raise click.UsageError("--float ranks all codes by --model: pass --model; omit --near, --radius, --asymmetric.")
     check_output(output, force)
 
     import numpy as np
@@ -84,14 +90,14 @@ def search(
     source = VectorFile(queries, key, columns)
     rescore: Rescoring | None = None
     if model is None:
-        query_codes = _packed_codes(source.open())
+        query_codes: Any = _packed_codes(source.open())
         index = _open_index(codes, bits, ids, threads)
     else:
         fitted = ProximityPreservingCode.load(model)
         X = source.open(model=fitted).read()
         check_bits(fitted, bits)
         index = _open_index(codes, bits, ids, threads, fitted)
-        query_codes = fitted.encode(X, index.n_bits)
+        query_codes = fitted.query(X) if as_float else fitted.encode(X, index.n_bits)
         if near:
             radius = fitted.history_[index.n_bits - 1].radius
         if asymmetric:

@@ -155,9 +155,12 @@ class HashFunction(ABC, BaseEstimator):
     ----------
     n_bits_ : int
         Number of bits learned.
+    has_prefixes : bool
+        Whether the first bits of a code are a code of their own, as good as one learned at that length.
     """
 
     n_bits_: int
+    has_prefixes = True
 
     @abstractmethod
     def begin(

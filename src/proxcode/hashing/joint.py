@@ -40,6 +40,7 @@ class JointHash(HashFunction):
 
     n_planned_: int
     decoder_: ByteDecoder
+    has_prefixes = False
 
     @abstractmethod
     def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxcode.hashing import HashFunction, KernelHash, NewClassHash
 from proxcode.pairs import FoundPairs, SameClassPairs, SharedLabelPairs
 from proxcode.proximity.base import Proximity
-from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks, warn_of_rare_classes
+from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks, warn_of_rare_classes, warn_of_small_classes
 
 
 class SameLabel(Proximity):
@@ -42,9 +42,12 @@ class SameLabel(Proximity):
         self.new_classes = new_classes
 
     def fit(self, X: NDArray[Any], y: Any = None) -> Self:
-        """Learn nothing; warn of rare classes."""
-        if not self.balanced:
-            warn_of_rare_classes(self.read(y), y)
+        """Learn nothing; warn of rare classes, and of many small ones."""
+        if not self.new_classes:
+            classes = self.read(y)
+            warn_of_small_classes(classes)
+            if not self.balanced:
+                warn_of_rare_classes(classes, y)
         return self
 
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
