@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,8 +19,10 @@ class SearchingMixin:
     def query(self, X: ArrayLike) -> FloatQueries:
         """Return samples as float queries, which `index.search` compares with codes by more than their bits.
 
-        Without labels the distance is that of the sample from the decoded code, squared; otherwise bits are weighted by
-        the margins of the query, as in `asymmetric_distances`. The codes must have all `n_bits_` bits.
+        Where bits are learned from the samples alone, as for top-k search, the distance is that of the sample from the
+        decoded code, squared. With labels, bits are weighted by the code to expect of a near sample: the mean codes of
+        the labels, weighted by the posteriors of the query. Otherwise they are weighted by the margins of the query, as
+        in `asymmetric_distances`. The codes must have all `n_bits_` bits.
 
         Examples
         --------
@@ -36,7 +37,7 @@ class SearchingMixin:
         samples = check_samples(self, X, reset=False)
         tables = self.hash_function_.query_tables(samples)
         if tables is None:
-            return FloatQueries.from_weights(np.tanh(self.hash_function_.scores(samples, self.n_bits_)))
+            return FloatQueries.from_weights(self.hash_function_.query_weights(samples, self.n_bits_))
         return FloatQueries(*tables)
 
     def index(self, codes: ArrayLike, ids: ArrayLike | None = None, *, n_bits: int | None = None) -> HammingIndex:

@@ -208,8 +208,12 @@ class HashFunction(ABC, BaseEstimator):
         """Return the margins of the first `n_bits` bits, shape (n_samples, n_bits)."""
 
     def query_tables(self, X: Matrix) -> QueryTables | None:
-        """Return lookup tables of distances from float queries to codes; None: bits are weighted by margins."""
+        """Return lookup tables of distances from float queries to codes; None: bits are weighted by `query_weights`."""
         return None
+
+    def query_weights(self, X: Matrix, n_bits: int) -> Vector:
+        """Return the bits of float queries as numbers from -1 to +1: by default tanh of the margins."""
+        return np.tanh(self.scores(X, n_bits))
 
     def n_refine_steps(self, labels: Labels | None) -> int:
         """Return the number of optimisation steps that refine each bit, given the labels of `begin`.

@@ -39,6 +39,12 @@ class Posteriors(NamedTuple):
             return expit(logits) * scores.dtype.type(2.0)
         return softmax(logits, axis=1) * scores.dtype.type(np.sqrt(n_labels))
 
+    def probabilities(self, scores: Matrix) -> Matrix:
+        """Return the posteriors as they were fitted, not softened, scaled to a sum of 1 for each sample."""
+        logits = (scores * self.slope + self.offset) / SOFTENING
+        shares = softmax(logits, axis=1) if self.exclusive else expit(logits)
+        return shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
 
 class Unchanged(NamedTuple):
     """In place of posteriors where bits are directions among the scores themselves."""

@@ -56,7 +56,11 @@ class RidgeHash(HashFunction):
         What turns label scores into the functions that bits are directions of.
     directions_ : ndarray of shape (n_bits, r + 1)
         The bits as directions among these functions, their offsets last.
+    label_codes_ : ndarray of shape (n_labels, n_bits) or None
+        Mean code, of bits -1 and +1, of the training samples of each label, for float queries.
     """
+
+    label_codes_: Vector | None = None
 
     ridge: float | None
     refine_steps: int | None
@@ -183,12 +187,14 @@ class RidgeHash(HashFunction):
             self.posteriors_ = fit_posteriors(scores, labels[chosen], *() if weights is None else (weights[chosen],))
         elif np.abs(coef - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
-        return LabelTraining(self.directions_, self.posteriors_(scores))  # type: ignore[misc]
+        return LabelTraining(self.directions_, self.posteriors_(scores), labels[chosen])  # type: ignore[misc]
 
     def finish(self, training: HashTraining, n_bits: int) -> None:
         """Keep the directions; without labels, turn them into coefficients of the inputs."""
         self.directions_ = np.vstack([self.directions_[:0], *training.bits[:n_bits]])
         self.n_bits_ = n_bits
+        if isinstance(training, LabelTraining):
+            self.label_codes_ = training.label_codes(self.directions_)
         if isinstance(training, FeatureTraining):
             with one_blas_thread:
                 for start in range(len(self.coef_) // BIT_PANEL * BIT_PANEL, n_bits, BIT_PANEL):
@@ -222,6 +228,8 @@ class RidgeHash(HashFunction):
         values, arrays, _ = self._input_state()
         values = {**values, "ridge": self.ridge_, "posteriors": None}
         arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
+        if self.label_codes_ is not None:
+            arrays["label_codes"] = self.label_codes_
         if isinstance(self.posteriors_, Unchanged):
             values["posteriors"] = UNCHANGED
         elif self.posteriors_ is not None:
@@ -237,7 +245,7 @@ class RidgeHash(HashFunction):
         self._restore_inputs(state)
         self.ridge_, self.coef_, self.intercept_ = values["ridge"], arrays["coef"], arrays["intercept"]
         self.directions_, self.n_bits_ = arrays["directions"], len(arrays["directions"])
-        self.posteriors_ = None
+        self.posteriors_, self.label_codes_ = None, arrays.get("label_codes")
         if (fitted := values["posteriors"]) == UNCHANGED:
             self.posteriors_ = Unchanged()
         elif fitted is not None:
@@ -249,6 +257,12 @@ class RidgeHash(HashFunction):
             return self._outputs(X, n_bits)
         directions = self.directions_[:n_bits]
         return self.posteriors_(self.label_scores(X)) @ directions[:, :-1].T + directions[:, -1]
+
+    def query_weights(self, X: Matrix, n_bits: int) -> Vector:
+        """Return the code to expect of a near sample: the mean codes of labels, weighted by their posteriors."""
+        if self.label_codes_ is None or not isinstance(self.posteriors_, Posteriors):
+            return super().query_weights(X, n_bits)
+        return self.posteriors_.probabilities(self.label_scores(X)) @ self.label_codes_[:, :n_bits]
 
     def label_scores(self, X: Matrix) -> Vector:
         """Return the regression scores of the labels, +1 or -1, minus their mean; shape (n_samples, n_labels)."""

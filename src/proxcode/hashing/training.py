@@ -8,6 +8,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
@@ -110,16 +111,33 @@ class FeatureTraining(RidgeTraining):
 
 
 class LabelTraining(RidgeTraining):
-    """Training with labels: the functions are posteriors of the labels."""
+    """Training with labels: the functions are posteriors of the labels.
 
-    def __init__(self, directions: Matrix, basis: Matrix) -> None:
+    Parameters
+    ----------
+    directions, basis
+        As in `RidgeTraining`.
+    labels : ndarray of int8, shape (n, n_labels), default=None
+        +1 or -1.
+    """
+
+    def __init__(self, directions: Matrix, basis: Matrix, labels: NDArray[np.int8] | None = None) -> None:
         super().__init__(directions, basis)
+        self.labels = labels
         self.basis_mean = basis.mean(axis=0, dtype=np.float64)
         self.normal = _normal_equations(basis - self.basis_mean)
 
     def _fit(self, moments: Vector, offset: float) -> Vector:
         direction = cho_solve(self.normal, moments)
         return np.append(direction, offset - float(self.basis_mean @ direction))
+
+    def label_codes(self, directions: Matrix) -> Vector | None:
+        """Return the mean code, of bits -1 and +1, of the samples of each label, shape (n_labels, n_bits)."""
+        if self.labels is None:
+            return None
+        owned = (self.labels > 0).astype(np.float64)
+        codes = np.column_stack([signs_of(self.margins(direction)) for direction in directions])
+        return (owned.T @ codes) / np.maximum(owned.sum(axis=0), 1)[:, None]
 
 
 def _normal_equations(centred: Matrix) -> Any:
