@@ -1,15 +1,14 @@
-"""Codes without labels: near means within a radius in the original space.
+"""Codes without labels, for top-k search: the nearest samples get the nearest codes.
 
-`fit(X)` finds the radius within which a sample has 100 neighbours on average, and learns codes whose Hamming distance
-separates the pairs within it from all others. Searching them is an approximate search for true nearest neighbours: the
-codes select candidates, and a rescoring puts these in a finer order.
+`fit(X)` learns codes whose Hamming distances rank neighbours (`RotationHash`). Searching them is an approximate search
+for true nearest neighbours, from the cheapest to the most exact way:
 
-- Hamming distance alone: nothing but the codes is kept.
-- `ByMargins`: the query is compared by its margins, real numbers, with the stored bits.
-- `ByDistance`: the candidates are compared with the query in the original space, where you keep the samples.
+- Hamming distance between codes: nothing but bits on both sides,
+- float queries, `model.query(Q)`: the query itself is compared with the decoded codes, by lookup tables,
+- the same with `ReconstructionHash`, whose codes are made for float queries and are poor for Hamming distances,
+- `ByDistance`: candidates are compared with the query in the original space, where you keep the samples.
 
-Codes of random hyperplanes (locality-sensitive hashing) of the same length are the baseline; they have no margins that
-were learned to be compared.
+Codes of random hyperplanes (locality-sensitive hashing) of the same length are the baseline.
 """
 
 import numpy as np
@@ -17,8 +16,8 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
-from proxcode import HammingIndex, ProximityPreservingCode, pack
-from proxcode.search import ByDistance, ByMargins
+from proxcode import HammingIndex, ProximityPreservingCode, ReconstructionHash, pack
+from proxcode.search import ByDistance
 
 N_BITS, K = 32, 10
 
@@ -27,25 +26,28 @@ X_train, Q = train_test_split(X, test_size=300, random_state=0)
 true = NearestNeighbors(n_neighbors=K).fit(X_train).kneighbors(Q, return_distance=False)
 
 
-def recall(index, codes, **settings):
+def recall(index, queries, **settings):
     """Return the share of the K true nearest neighbours that are among the K found."""
-    found = index.search(codes, K, **settings).neighbor
+    found = index.search(queries, K, **settings).neighbor
     return np.mean([len(np.intersect1d(*pair)) / K for pair in zip(true, found, strict=True)])
 
 
 model = ProximityPreservingCode(N_BITS, random_state=0).fit(X_train)
-print(f"near means: {model.proximity_.describe()}")
-learned = model.index(model.encode(X_train)), model.encode(Q)
+decoded = ProximityPreservingCode(N_BITS, hash_function=ReconstructionHash(), random_state=0).fit(X_train)
+index, decoded_index = model.index(model.encode(X_train)), decoded.index(decoded.encode(X_train))
 
 center = X_train.mean(axis=0)
 planes = np.random.default_rng(0).normal(size=(X.shape[1], N_BITS))
-random = HammingIndex(N_BITS).add(pack((X_train - center) @ planes >= 0)), pack((Q - center) @ planes >= 0)
+random_index = HammingIndex(N_BITS).add(pack((X_train - center) @ planes >= 0))
+random_codes = pack((Q - center) @ planes >= 0)
 
-by_margins, by_distance = ByMargins(model.scores(Q)), ByDistance(Q, X_train)
-print(f"recall of the {K} true nearest neighbours, {N_BITS} bits  learned  random")
-print(f"Hamming distance                                {recall(*learned):.2f}     {recall(*random):.2f}")
-print(f"40 candidates, rescored by margins              {recall(*learned, rescore=by_margins):.2f}")
+print(f"near means: {model.proximity_.describe()}")
+print(f"recall of the {K} true nearest neighbours, {N_BITS} bits")
+print(f"  random hyperplanes, Hamming distance       {recall(random_index, random_codes):.2f}")
+print(f"  RotationHash (default), Hamming distance   {recall(index, model.encode(Q)):.2f}")
+print(f"  RotationHash (default), float queries      {recall(index, model.query(Q)):.2f}")
+print(f"  ReconstructionHash, Hamming distance       {recall(decoded_index, decoded.encode(Q)):.2f}")
+print(f"  ReconstructionHash, float queries          {recall(decoded_index, decoded.query(Q)):.2f}")
 for n_candidates in (40, 100):
-    settings = {"rescore": by_distance, "oversample": n_candidates / K}
-    recalls = f"{recall(*learned, **settings):.2f}     {recall(*random, **settings):.2f}"
-    print(f"{f'{n_candidates} candidates, rescored by distance':<48}{recalls}")
+    found = recall(index, model.encode(Q), rescore=ByDistance(Q, X_train), oversample=n_candidates / K)
+    print(f"  {f'{n_candidates} candidates, rescored by distance':<42} {found:.2f}")

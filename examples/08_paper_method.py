@@ -14,7 +14,7 @@ Each change of the paper's method is tried on its own. Near means the same label
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from proxcode import KernelHash, ProximityPreservingCode, SVMHash
+from proxcode import KernelHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius
 from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold
 from proxcode.weights import DifferenceWeights, GradientWeights
 
@@ -33,10 +33,13 @@ METHODS = {
 }
 
 print("area under the precision-recall curve of new images")
-for near, labels, new_labels in (("same label", y_train, y_new), ("within a radius", None, None)):
+for near, proximity, labels, new_labels in (
+    ("same label", SameLabel(), y_train, y_new),
+    ("within a radius", WithinRadius(), None, None),
+):
     print(f"{near:<30}8 bits   16 bits   32 bits")
     for name, components in METHODS.items():
-        model = ProximityPreservingCode(8, random_state=0, **components).fit(X_train, labels)
+        model = ProximityPreservingCode(8, proximity=proximity, random_state=0, **components).fit(X_train, labels)
         areas = [model.score(X_new, new_labels)]
         for n_bits in (16, 32):
             model.extend(n_bits, X_train, labels)
