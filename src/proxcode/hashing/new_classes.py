@@ -12,6 +12,9 @@ from proxcode.hashing.rotation import RotationHash
 from proxcode.storage.state import State
 from proxcode.utils.rows import Index
 
+# Number of components up to which there is one for each bit.
+FEW = 32
+
 
 class NewClassHash(JointHash):
     """Codes for classes that come later: a map of the samples learned from labels, then `RotationHash`.
@@ -23,7 +26,8 @@ class NewClassHash(JointHash):
     Parameters
     ----------
     rotation : RotationHash, default=None
-        Learns the bits from mapped samples. None is `RotationHash()`.
+        Learns the bits from mapped samples. None is a `RotationHash` without a kernel, and with fewer components than
+        bits in codes of more than 32 bits: half as many from 64 bits on. What tells classes apart has few dimensions.
 
     Attributes
     ----------
@@ -38,7 +42,9 @@ class NewClassHash(JointHash):
 
     def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
         """Learn the map from samples with one label, then the bits from mapped samples."""
-        self.rotation_ = RotationHash() if self.rotation is None else clone(self.rotation)
+        n_components = max(min(n_bits, FEW), n_bits // 2)
+        default = RotationHash(gamma=0.0, n_components=n_components)
+        self.rotation_ = default if self.rotation is None else clone(self.rotation)
         self.class_map_ = fit_class_map(*_of_one_class(X, labels), rng)
         self.rotation_.fit_bits(self.class_map_(X), None, n_bits, rng)
         self.decoder_, self.n_planned_ = self.rotation_.decoder_, n_bits
