@@ -68,8 +68,10 @@ def fit(
       proxcode fit vectors.npy -o for_top_k_search.proxcode
     """
     options = ProximityOptions(**near)
-    if hash_name not in ("kernel", "linear") and refine_steps is not None:
-        raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
+    if refine_steps is not None:
+        hash_name = hash_name or "kernel"
+        if hash_name not in ("kernel", "linear"):
+            raise click.UsageError(f"--refine-steps applies to --hash kernel and linear: omit it for {hash_name}.")
     check_output(output, force)
     click.get_current_context().meta["resumable"] = checkpoint
 

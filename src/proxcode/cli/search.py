@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from proxcode.search import ByDistance, HammingIndex, Rescoring
 
 
+# Float queries that are searched for at a time.
+FLOAT_BATCH = 4096
+
+
 @click.command()
 @click.argument("codes", type=FILE)
 @click.argument("queries", type=FILE)
@@ -75,8 +79,11 @@ def search(
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
     """
     _check_usage(model, radius, near, asymmetric, vectors)
-    if as_float and (model is None or near or radius is not None or asymmetric):
-        raise click.UsageError("--float ranks all codes by --model: pass --model; omit --near, --radius, --asymmetric.")
+    if as_float and (model is None or near or radius is not None or asymmetric or vectors is not None):
+        raise click.UsageError(
+            "--float ranks all codes by the query vectors: pass --model, and none of --near, --radius, --asymmetric, "
+            "--vectors."
+        )
     check_output(output, force)
 
     import numpy as np
@@ -97,14 +104,17 @@ def search(
         X = source.open(model=fitted).read()
         check_bits(fitted, bits)
         index = _open_index(codes, bits, ids, threads, fitted)
-        query_codes = fitted.query(X) if as_float else fitted.encode(X, index.n_bits)
+        query_codes = fitted.encode(X, index.n_bits)
         if near:
             radius = fitted.history_[index.n_bits - 1].radius
         if asymmetric:
             rescore = ByMargins(fitted.scores(X, index.n_bits))
         elif vectors is not None:
             rescore = _by_distance(X, index, VectorFile(vectors).open(model=fitted))
-    if radius is not None:
+    if as_float:
+        distance, neighbor = _search_floats(fitted, index, X, k)
+        n_neighbors = np.full(len(neighbor), neighbor.shape[1])
+    elif radius is not None:
         within = index.within(query_codes, radius)
         neighbor, distance, n_neighbors = within.neighbor, within.distance, np.diff(within.offsets)
     else:
@@ -134,6 +144,19 @@ def _check_usage(model: Path | None, radius: int | None, near: bool, asymmetric:
         raise click.UsageError("--near uses the radius that a model learned: pass --model too.")
     if model is None and reranks:
         raise click.UsageError("--asymmetric and --vectors need queries as vectors: pass these and --model.")
+
+
+def _search_floats(
+    model: "ProximityPreservingCode", index: "HammingIndex", X: "NDArray[Any]", k: int
+) -> tuple["NDArray[Any]", "NDArray[Any]"]:
+    """Search for float queries in batches: each query takes a kilobyte of lookup tables for each byte of a code."""
+    import numpy as np
+
+    if index.n_bits != model.n_bits_:
+        raise ValueError(f"--float compares all {model.n_bits_} bits of the model, but the codes have {index.n_bits}.")
+    batches = [X[start : start + FLOAT_BATCH] for start in range(0, len(X), FLOAT_BATCH)]
+    found = [index.search(model.query(batch), k) for batch in batches]
+    return np.vstack([part.distance for part in found]), np.vstack([part.neighbor for part in found])
 
 
 def _open_index(
