@@ -74,10 +74,10 @@ def evaluate(
 
 def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Proximity | None":
     """Return the proximity that the options define, None for that of the model."""
-    from proxcode.proximity import SameLabel, SharedLabel, WithinRadius, default_proximity
+    from proxcode.proximity import Nearest, SameLabel, SharedLabel, WithinRadius, default_proximity
 
     if options == ProximityOptions():
-        if isinstance(learned, WithinRadius):
+        if isinstance(learned, Nearest | WithinRadius):
             return None
         raise ValueError(
             f"the near pairs of new samples do not follow from the model's {type(learned).__name__}: pass their "
