@@ -41,7 +41,8 @@ class RecordingCut:
 def begin(train, hash_function=KERNEL, proximity=None, **parameters):
     X, y = train
     found = (SameLabel() if proximity is None else proximity).fit(X, y).find_pairs(X, y)
-    settings = {"rules": rules(), "max_samples": None, "seed": 0, "codes": NO_CODES, "n_bits": 0, **parameters}
+    settings = {"rules": rules(), "max_samples": None, "seed": 0, "codes": NO_CODES, **parameters}
+    settings = {"n_learned": 0, "n_bits": 12, **settings}
     return BitLoop.begin(
         X, found, hash_function.__class__(**hash_function.get_params()), settings.pop("rules"), **settings
     )
@@ -357,7 +358,7 @@ def test_the_loop_begins_with_the_samples_that_take_part(train):
     found = SameLabel(unlabelled=-1).find_pairs(X, np.where(unlabelled, -1, y))
     assert isinstance(found, FoundPairs)
     loop = BitLoop.begin(
-        X, found, KernelHash(n_landmarks=60), rules(), max_samples=None, seed=0, codes=NO_CODES, n_bits=0
+        X, found, KernelHash(n_landmarks=60), rules(), max_samples=None, seed=0, codes=NO_CODES, n_learned=0, n_bits=12
     )
     np.testing.assert_array_equal(loop.samples, np.flatnonzero(~unlabelled))
     loop.step()

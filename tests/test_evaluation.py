@@ -22,7 +22,7 @@ def by_label(train):
 
 @pytest.fixture(scope="module")
 def by_radius(train):
-    return ProximityPreservingCode(n_bits=12, random_state=0).fit(train[0])
+    return ProximityPreservingCode(n_bits=12, proximity=WithinRadius(), random_state=0).fit(train[0])
 
 
 def indicator(y):
@@ -84,6 +84,16 @@ def test_radius_goes_by_the_learned_radius(by_radius, new):
     near = pairwise_distances(X) <= by_radius.proximity_.radius_
     for row in result.rows:
         check(row, by_radius.transform(X)[:, : row.bits], near)
+
+
+def test_nearest_goes_by_the_neighbours_among_the_new_samples(train, new):
+    # Pixels are integers: noise leaves no samples at equal distance.
+    X = new[0] + np.random.default_rng(0).normal(size=new[0].shape)
+    model = ProximityPreservingCode(n_bits=12, random_state=0).fit(train[0])
+    distance = pairwise_distances(X)
+    near = distance <= np.sort(distance, axis=1)[:, [40]]
+    for row in evaluate(model, X, peers=()).rows:
+        check(row, model.transform(X)[:, : row.bits], near | near.T)
 
 
 def test_shared_labels_against_dense(train, new):

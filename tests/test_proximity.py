@@ -14,16 +14,8 @@ from scipy.spatial.distance import cdist, pdist, squareform
 from sklearn.base import clone
 
 from proxcode.hamming import GrowingCode
-from proxcode.pairs import SameClassPairs
-from proxcode.proximity import (
-    FoundPairs,
-    GivenPairs,
-    Proximity,
-    SameLabel,
-    SharedLabel,
-    WithinRadius,
-    default_proximity,
-)
+from proxcode.pairs import FoundPairs, SameClassPairs
+from proxcode.proximity import GivenPairs, Nearest, Proximity, SameLabel, SharedLabel, WithinRadius, default_proximity
 from proxcode.storage.state import State
 from proxcode.utils.labels import class_numbers
 
@@ -421,7 +413,7 @@ def test_the_state_of_a_radius_is_restored(rng):
 @pytest.mark.parametrize(
     ("y", "expected"),
     [
-        (None, WithinRadius),
+        (None, Nearest),
         ([0, 1, 1], SameLabel),
         (["a", "b", "b"], SameLabel),
         ([("a",), ("a", "b"), ()], SameLabel),

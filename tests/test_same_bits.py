@@ -41,6 +41,6 @@ def test_same_bits(configuration, recorded):
 def test_the_file_is_complete_and_small():
     _, arrays = read()
     assert {key.rpartition("/")[0] for key in arrays} == set(CONFIGURATIONS)
-    assert len(CONFIGURATIONS) == 28 + 13 + 24
+    assert len(CONFIGURATIONS) == 35 + 13 + 24
     assert max(len(array) for key, array in arrays.items() if key.endswith("/codes")) == MAX_CODES
     assert FILE.stat().st_size < 100_000

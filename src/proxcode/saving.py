@@ -23,7 +23,8 @@ from proxcode.bits import BitRecord
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts
 from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
-from proxcode.proximity import Proximity
+from proxcode.hashing.joint import JointHash
+from proxcode.proximity import Proximity, WithinRadius
 from proxcode.storage.components import ComponentWriter
 from proxcode.storage.model_file import ModelFile, read_model, reading, write_model
 from proxcode.storage.state import fingerprint
@@ -96,7 +97,7 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
             raise ValueError("it holds no bits: save the model again")
         history = [_record(record) for record in values["history"]]
         learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
-        parameters = _upgraded(dict(parameters), learned.hash_function)
+        parameters = _upgraded(dict(parameters), learned.proximity, learned.hash_function)
         return SavedModel(parameters, learned, values["n_features"], values["feature_names"])
 
 
@@ -206,11 +207,18 @@ def _numbers(record: BitRecord) -> list[float]:
 
 def _record(numbers: list[float]) -> BitRecord:
     """Return a record from its figures; earlier versions do not have the last ones, and none has the seconds."""
-    return BitRecord._make([*numbers, *[math.nan] * (len(BitRecord._fields) - len(numbers))])
+    missing = len(BitRecord._fields) - 1 - len(numbers)
+    return BitRecord._make([*numbers, *[math.nan] * missing, math.nan])
 
 
-def _upgraded(parameters: dict[str, Any], fitted: HashFunction) -> dict[str, Any]:
-    """Rename parameters of format 1: `cut_points`, and `coupling`, which is now `refine_steps` of the hash function."""
+def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunction) -> dict[str, Any]:
+    """Return the parameters of the present version that stand for those of earlier ones.
+
+    1. A fit without labels was within a radius, which now has to be said.
+    2. Renamed in format 2: `cut_points`, and `coupling`, which is now `refine_steps` of the hash function.
+    """
+    if parameters["proximity"] is None and isinstance(proximity, WithinRadius):
+        parameters["proximity"] = WithinRadius()
     if "cut_points" in parameters:
         parameters["max_samples"] = parameters.pop("cut_points")
     steps = parameters.pop("coupling", None)
@@ -258,6 +266,11 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
         raise ValueError(
             f"checkpoint {path} belongs to a fit with a different {', '.join(different)}: pass the same, or delete it "
             "to start again."
+        )
+    if isinstance(found.hash_function, JointHash) and found.hash_function.n_planned_ != n_bits:
+        raise ValueError(
+            f"n_bits={n_bits}: {type(found.hash_function).__name__} learned the {found.hash_function.n_planned_} bits "
+            f"of checkpoint {path} at once; pass as many, or delete it to start again."
         )
     if len(found.history) > n_bits:
         raise ValueError(

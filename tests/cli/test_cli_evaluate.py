@@ -35,13 +35,14 @@ def test_the_numbers_of_evaluate_are_those_of_the_api(options, keywords, folder,
     assert "<svg" in (tmp_path / "page.svg").read_text()
 
 
-def test_labels_tell_what_near_means_for_a_model_that_learned_a_radius(folder, train, new, tmp_path):
-    by_radius = ProximityPreservingCode(8, random_state=0).fit(train[0])
-    by_radius.save(tmp_path / "m.proxcode")
+@pytest.mark.parametrize("learned", [None, WithinRadius()], ids=["nearest", "radius"])
+def test_labels_tell_what_near_means_for_a_model_that_learned_from_distances(learned, folder, train, new, tmp_path):
+    by_distance = ProximityPreservingCode(8, proximity=learned, random_state=0).fit(train[0])
+    by_distance.save(tmp_path / "m.proxcode")
     arguments = ("evaluate", tmp_path / "m.proxcode", folder / "new.npy", "--peers", "", "--force", "--json")
     figure = ("--figure", tmp_path / "page.png")
     for options, y, proximity in (((), None, None), (("--labels", folder / "new_labels.npy"), new[1], SameLabel())):
-        expected = evaluate(by_radius, new[0], y, proximity=proximity, peers=()).rows
+        expected = evaluate(by_distance, new[0], y, proximity=proximity, peers=()).rows
         rows = json.loads(call(*arguments, *figure, *options))["rows"]
         assert [row["auc"] for row in rows] == pytest.approx([row.auc for row in expected])
 

@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 
 from helpers.table_files import ipc, texmex
 from proxcode.files import read_labels, read_pairs, split_column, write_table
-from proxcode.proximity import class_numbers
+from proxcode.utils.labels import class_numbers
 
 
 @pytest.mark.parametrize("y", [np.arange(6) % 3, np.array([0.5, np.nan, 1, 1]), np.array(["a", "b", "a"])])

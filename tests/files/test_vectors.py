@@ -19,7 +19,7 @@ from safetensors.numpy import save_file
 from helpers.table_files import arrow_columns, hdf5, ipc, texmex, text
 from proxcode.files import open_vectors, read_labels, write_table
 from proxcode.files.vectors import VECTOR_FORMATS
-from proxcode.proximity import class_numbers
+from proxcode.utils.labels import class_numbers
 
 N, D = 23, 5
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash
+from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
 from proxcode.storage.container import FORMAT
 
 FOLDER = Path(__file__).parent
@@ -38,7 +38,7 @@ def new_models():
     kernel = KernelHash(n_landmarks=24)
     return {
         "kernel_labels": ProximityPreservingCode(hash_function=kernel, **parameters),
-        "kernel_radius": ProximityPreservingCode(hash_function=kernel, **parameters),
+        "kernel_radius": ProximityPreservingCode(proximity=WithinRadius(), hash_function=kernel, **parameters),
         "kernel_refined": ProximityPreservingCode(
             hash_function=KernelHash(n_landmarks=24, refine_steps=3), max_samples=150, **parameters
         ),

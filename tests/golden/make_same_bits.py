@@ -28,7 +28,18 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
 from helpers.processor import environment
-from proxcode import GivenPairs, KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
+from proxcode import (
+    GivenPairs,
+    KernelHash,
+    LinearHash,
+    NewClassHash,
+    ProximityPreservingCode,
+    ReconstructionHash,
+    RotationHash,
+    SameLabel,
+    SVMHash,
+    WithinRadius,
+)
 from proxcode import cut as signed
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
 from proxcode.weights import GradientWeights
@@ -79,20 +90,24 @@ def code(n_bits, random_state=0, **parameters):
     return ProximityPreservingCode(n_bits, random_state=random_state, **parameters)
 
 
+def radius_code(n_bits, **parameters):
+    return code(n_bits, proximity=WithinRadius(), **parameters)
+
+
 CODES = {
     "labels_130": lambda d: code(130).fit(d.X, d.y),
     "labels_1": lambda d: code(1, random_state=3).fit(d.X, d.y),
     "labels_float32": lambda d: code(24).fit(d.X.astype(np.float32), d.y),
     "missing_labels": lambda d: code(20).fit(d.X, d.missing),
     "shared_label": lambda d: code(32).fit(d.X, d.tags),
-    "radius_70": lambda d: code(70).fit(d.X),
+    "radius_70": lambda d: radius_code(70).fit(d.X),
     "radius_cosine": lambda d: code(16, proximity=WithinRadius(mean_neighbors=12, metric="cosine")).fit(d.X),
     "pairs_unknown": lambda d: code(24, proximity=GivenPairs(d.pairs)).fit(d.X),
     "pairs_others_far": lambda d: code(16, proximity=GivenPairs(d.pairs[d.pairs[:, 2] > 0], others="far")).fit(d.X),
     "paper": lambda d: code(
         20, threshold=EqualErrorThreshold(), weights=GradientWeights(), hash_function=SVMHash()
     ).fit(d.X, d.y),
-    "paper_radius_vector_update": lambda d: code(
+    "paper_radius_vector_update": lambda d: radius_code(
         12,
         threshold=LogisticThreshold(),
         weights=GradientWeights(),
@@ -100,24 +115,33 @@ CODES = {
         cut=signed.Restarts(signed.SignedLaplacianGuess(), signed.VectorUpdate(), n_starts=2),
     ).fit(d.X),
     "linear_labels": lambda d: code(40, hash_function=LinearHash()).fit(d.X, d.y),
-    "linear_radius": lambda d: code(24, hash_function=LinearHash(ridge=1e-3)).fit(d.X),
+    "linear_radius": lambda d: radius_code(24, hash_function=LinearHash(ridge=1e-3)).fit(d.X),
     "kernel_unrefined_labels": lambda d: code(24, hash_function=KernelHash(refine_steps=0)).fit(d.X, d.y),
     "kernel_three_steps": lambda d: code(16, hash_function=KernelHash(n_landmarks=100, refine_steps=3)).fit(d.X, d.y),
-    "kernel_unrefined_radius_subset": lambda d: code(16, hash_function=KernelHash(refine_steps=0), max_samples=200).fit(
-        d.X
-    ),
+    "kernel_unrefined_radius_subset": lambda d: radius_code(
+        16, hash_function=KernelHash(refine_steps=0), max_samples=200
+    ).fit(d.X),
     "no_error_correction": lambda d: code(20, error_correction=False).fit(d.X, d.y),
     "classifier": lambda d: code(8, hash_function=LogisticRegression(max_iter=2000)).fit(d.X / 16, d.y),
-    "annealed_cuts": lambda d: code(8, cut=signed.Annealing(n_sweeps=60)).fit(d.X),
+    "annealed_cuts": lambda d: radius_code(8, cut=signed.Annealing(n_sweeps=60)).fit(d.X),
     "subset_labels": lambda d: code(24, max_samples=150).fit(d.X, d.y),
     "subset_shared": lambda d: code(16, max_samples=150).fit(d.X, d.tags),
-    "subset_radius": lambda d: code(24, max_samples=100).fit(d.X),
-    "subset_radius_exact": lambda d: code(12, max_samples=200).fit(d.X),
+    "subset_radius": lambda d: radius_code(24, max_samples=100).fit(d.X),
+    "subset_radius_exact": lambda d: radius_code(12, max_samples=200).fit(d.X),
     "pool_of_labels": lambda d: code(16, hash_function=KernelHash(n_landmarks=100)).fit(d.blobs, d.blobs_y),
     "many_classes": lambda d: code(12, hash_function=LinearHash()).fit(d.blobs[:2600], d.many_y),
     "loss_target": lambda d: code(64, loss_target=0.03).fit(d.X, d.y),
     "extended_labels": lambda d: code(16).fit(d.X, d.y).extend(40, d.X, d.y),
-    "extended_radius": lambda d: code(10).fit(d.X).extend(24, d.X),
+    "extended_radius": lambda d: radius_code(10).fit(d.X).extend(24, d.X),
+    "rotation_70": lambda d: code(70).fit(d.X),
+    "rotation_kernel_float32": lambda d: code(
+        24, hash_function=RotationHash(n_landmarks=100, gamma=1e-3, n_components=30)
+    ).fit(d.X.astype(np.float32)),
+    "rotation_many_samples": lambda d: code(12, hash_function=RotationHash(n_landmarks=50)).fit(d.blobs),
+    "reconstruction_70": lambda d: code(70, hash_function=ReconstructionHash()).fit(d.X),
+    "reconstruction_13": lambda d: code(13, hash_function=ReconstructionHash(4, 2)).fit(d.X.astype(np.float32)),
+    "new_classes": lambda d: code(24, proximity=SameLabel(new_classes=True)).fit(d.X, d.y),
+    "new_classes_hash_of_shared_labels": lambda d: code(16, hash_function=NewClassHash()).fit(d.X, d.tags),
 }
 
 

@@ -11,7 +11,16 @@ from sklearn.preprocessing import StandardScaler
 import proxcode.hashing.ridge
 from helpers.banks import append, begin, learned
 from helpers.classifiers import FOREST, Stump
-from proxcode.hashing import ClassifierHash, KernelHash, LinearHash, SVMHash, as_hash_function
+from proxcode.hashing import (
+    ClassifierHash,
+    KernelHash,
+    LinearHash,
+    NewClassHash,
+    RotationHash,
+    SVMHash,
+    as_hash_function,
+)
+from proxcode.proximity import GivenPairs, Nearest, SameLabel, SharedLabel, WithinRadius
 
 HASHES = [
     KernelHash(n_landmarks=40),
@@ -170,8 +179,28 @@ def test_a_hash_function_that_cannot_be_stored_says_so(X):
 # What is accepted as a hash function
 
 
-def test_default_is_the_kernel_hash():
-    assert isinstance(as_hash_function(None), KernelHash)
+@pytest.mark.parametrize("hash_function", [None, "kernel", KernelHash])
+def test_other_objects_are_refused(hash_function):
+    with pytest.raises(
+        TypeError, match=r"hash_function=.*: expected an object such as KernelHash\(\) or a scikit-learn"
+    ):
+        as_hash_function(hash_function)
+
+
+@pytest.mark.parametrize(
+    ("proximity", "expected"),
+    [
+        (SameLabel(), KernelHash),
+        (SameLabel(new_classes=True), NewClassHash),
+        (SharedLabel(), KernelHash),
+        (WithinRadius(), KernelHash),
+        (GivenPairs([[0, 1]]), KernelHash),
+        (Nearest(), RotationHash),
+    ],
+    ids=repr,
+)
+def test_each_proximity_names_a_default(proximity, expected):
+    assert type(proximity.hash_function()) is expected
 
 
 def test_a_hash_function_is_cloned():

@@ -249,7 +249,7 @@ def test_transform_encode_and_single_precision_agree(name, digits):
 @pytest.mark.parametrize("name", sorted(SUPERVISED))
 def test_labels_may_be_strings(name, clouds):
     X, y = clouds
-    numbers, names = (PEERS[name](8, random_state=0).fit(X, labels).encode(X) for labels in (y, [f"no {k}" for k in y]))
+    numbers, names = (PEERS[name](6, random_state=0).fit(X, labels).encode(X) for labels in (y, [f"no {k}" for k in y]))
     np.testing.assert_array_equal(numbers, names)
 
 

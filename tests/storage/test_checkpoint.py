@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from helpers.model_files import N_BITS, file_of, new_model
+from helpers.model_files import N_BITS, file_of, interrupted, new_model
 from proxcode import (
     GivenPairs,
     KernelHash,
     LinearHash,
+    NewClassHash,
     ProximityPreservingCode,
+    ReconstructionHash,
     SameLabel,
     SVMHash,
     WithinRadius,
@@ -26,22 +29,6 @@ def every_bit(monkeypatch):
     """Checkpoints are written after each bit."""
     monkeypatch.setattr("proxcode.saving.CHECKPOINT_SECONDS", 0)
     monkeypatch.setattr("proxcode.saving.CHECKPOINT_MULTIPLE", 0)
-
-
-def interrupted(monkeypatch, model, X, y, checkpoint, n_bits):
-    """Fit, and interrupt while the bit after the first `n_bits` is learned."""
-    find_threshold = BitLoop._find_threshold
-
-    def interrupting(loop):
-        find_threshold(loop)
-        if loop.code.n_bits == n_bits + 1:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(BitLoop, "_find_threshold", interrupting)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y, checkpoint=checkpoint)
-    return model
 
 
 def n_bits_in(checkpoint):
@@ -197,7 +184,7 @@ def test_a_complete_checkpoint_is_taken_over_without_learning(
 @pytest.mark.parametrize("error_correction", [True, False])
 def test_a_longer_fit_continues_and_a_shorter_one_is_refused(by_labels, error_correction, samples, checkpoint):
     X, y = samples[0], samples[1] if by_labels else None
-    parameters = {"error_correction": error_correction}
+    parameters = {"error_correction": error_correction, "proximity": None if by_labels else WithinRadius()}
     new_model(**parameters).fit(X, y, checkpoint=checkpoint)
     before = checkpoint.read_bytes()
     shorter = new_model(n_bits=4, **parameters)
@@ -207,6 +194,25 @@ def test_a_longer_fit_continues_and_a_shorter_one_is_refused(by_labels, error_co
     assert not hasattr(shorter, "n_bits_")
     uninterrupted = file_of(new_model(n_bits=12, **parameters).fit(X, y), checkpoint.parent)
     resumed = new_model(n_bits=12, **parameters).fit(X, y, checkpoint=checkpoint)
+    assert file_of(resumed, checkpoint.parent) == uninterrupted == checkpoint.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "hash_function", [None, ReconstructionHash(4, 2), NewClassHash()], ids=["default", "reconstruction", "new classes"]
+)
+def test_bits_learned_at_once_are_resumed_for_the_same_length_alone(hash_function, samples, checkpoint, monkeypatch):
+    X, y = samples[0], None if hash_function is None else samples[1]
+    model = new_model(hash_function=hash_function)
+    uninterrupted = file_of(clone(model).fit(X, y), checkpoint.parent)
+    interrupted(monkeypatch, clone(model), X, y, checkpoint, 4)
+    before = checkpoint.read_bytes()
+    for n_bits in (3, 6, 12):
+        other = clone(model).set_params(n_bits=n_bits)
+        with pytest.raises(ValueError, match=rf"n_bits={n_bits}: \w+Hash learned the 9 bits of checkpoint .* at once"):
+            other.fit(X, y, checkpoint=checkpoint)
+        assert checkpoint.read_bytes() == before
+        assert not hasattr(other, "n_bits_")
+    resumed = clone(model).fit(X, y, checkpoint=checkpoint)
     assert file_of(resumed, checkpoint.parent) == uninterrupted == checkpoint.read_bytes()
 
 

@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier
 import proxcode
 from golden.make import FOLDER, new_models, new_samples, training_data
 from helpers.processor import blas_architecture
-from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash, unpack
+from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius, unpack
 from proxcode.saving import _upgraded
 from proxcode.storage.container import read_file
 
@@ -95,6 +95,23 @@ def test_golden_files_are_checkpoints(file, tmp_path):
         expected_model(name_of(file)).set_params(n_bits=15, max_samples=33).fit(X, y, checkpoint=checkpoint)
 
 
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_fit_without_labels_was_within_a_radius(number, tmp_path):
+    """Files of earlier versions hold `proximity=None`, which now stands for another proximity."""
+    file = FOLDER / f"kernel_radius_{number}.proxcode"
+    assert read_file(file, "model").content["parameters"]["proximity"] is None
+    X, _ = training_data("kernel_radius")
+    model = ProximityPreservingCode.load(file)
+    assert repr(model.proximity) == "WithinRadius()"
+    assert model.proximity_.radius_ == WithinRadius().fit(X).radius_
+    np.testing.assert_array_equal(clone(model).fit(X).codes_, model.codes_)
+    model.extend(13, X).save(tmp_path / "longer.proxcode")
+    assert ProximityPreservingCode.load(tmp_path / "longer.proxcode").extend(14, X).n_bits_ == 14
+    checkpoint = shutil.copy(file, tmp_path / "fit.proxcode")
+    with pytest.raises(ValueError, match="belongs to a fit with a different proximity"):
+        model.set_params(proximity=None).fit(X, checkpoint=checkpoint)
+
+
 def test_a_model_of_format_1_is_saved_in_the_present_format(tmp_path):
     path = tmp_path / "model.proxcode"
     model = ProximityPreservingCode.load(FOLDER / "kernel_coupling_1.proxcode")
@@ -107,8 +124,9 @@ def test_a_model_of_format_1_is_saved_in_the_present_format(tmp_path):
 
 def test_a_classifier_without_a_truth_value_is_upgraded():
     forest = RandomForestClassifier(3)
-    parameters = {"hash_function": forest, "coupling": 0, "cut_points": None}
-    assert _upgraded(parameters, LinearHash()) == {"hash_function": forest, "max_samples": None}
+    parameters = {"proximity": None, "hash_function": forest, "coupling": 0, "cut_points": None}
+    upgraded = {"proximity": None, "hash_function": forest, "max_samples": None}
+    assert _upgraded(parameters, SameLabel(), LinearHash()) == upgraded
 
 
 def test_golden_files_of_all_formats_exist_and_are_small():

@@ -9,7 +9,7 @@ import pytest
 from sklearn import config_context
 from sklearn.utils import estimator_html_repr
 
-from proxcode import GivenPairs, ProximityPreservingCode, SameLabel, SharedLabel, WithinRadius
+from proxcode import GivenPairs, Nearest, ProximityPreservingCode, SameLabel, SharedLabel, WithinRadius
 from proxcode.proximity import Proximity
 from proxcode.utils.html import MARGIN, loss_svg, summary_html
 
@@ -105,7 +105,12 @@ class Even(Proximity):
         (WithinRadius(radius=2.5, metric="cosine").fit(np.eye(2)), "cosine distance of at most 2.5"),
         (WithinRadius(radius=12.34567).fit(np.eye(2)), "euclidean distance of at most 12.35"),
         (GivenPairs([(0, 1, 1)], others="far"), "listed as near; pairs not listed are far"),
-        (GivenPairs([(0, 1, 1)]), "listed as near; pairs not listed are unknown"),
+        (
+            GivenPairs([(0, 1, 1)]),
+            "listed as near; pairs not listed are unknown, or mostly far if no far pair is listed",
+        ),
+        (Nearest(7), "among the 7 nearest"),
+        (SameLabel(new_classes=True), "the same label, for classes that come later"),
         (Even(), "Even()"),
     ],
 )

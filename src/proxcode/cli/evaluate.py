@@ -77,7 +77,7 @@ def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Prox
     from proxcode.proximity import Nearest, SameLabel, SharedLabel, WithinRadius, default_proximity
 
     if options == ProximityOptions():
-        if isinstance(learned, WithinRadius | Nearest):
+        if isinstance(learned, Nearest | WithinRadius):
             return None
         raise ValueError(
             f"the near pairs of new samples do not follow from the model's {type(learned).__name__}: pass their "

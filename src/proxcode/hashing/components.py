@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from proxcode.hashing.base import Matrix, Vector
 from proxcode.storage.state import State
@@ -85,7 +85,13 @@ class Landmarks(Inputs):
     def root(self) -> Matrix:
         kernel = self.values(self.points + self.center).astype(np.float64)
         kernel[np.diag_indices(len(kernel))] += JITTER
-        return cholesky(kernel)
+        try:
+            return cholesky(kernel)
+        except LinAlgError as error:
+            raise ValueError(
+                f"gamma={self.gamma:g}: distances are lost in rounding; remove samples that are far from all others, "
+                "set a smaller gamma, or pass X in float64."
+            ) from error
 
     def state(self) -> State:
         return State({"gamma": self.gamma}, {"center": self.center, "landmarks": self.points})
@@ -134,9 +140,20 @@ def principal_components(inputs: Inputs, X: Matrix, n_components: int) -> Compon
         half = solve_triangular(root, covariance, trans=1)
         covariance = solve_triangular(root, half.T, trans=1)
     n_components = min(n_components, m)
-    _, axes = eigh((covariance + covariance.T) / 2, subset_by_index=(m - n_components, m - 1))
-    axes = axes[:, ::-1] if root is None else solve_triangular(root, axes[:, ::-1])
+    axes = _leading_axes((covariance + covariance.T) / 2, n_components)
+    axes = axes if root is None else solve_triangular(root, axes)
     return Components(axes, mean @ axes)
+
+
+def _leading_axes(covariance: Matrix, n_axes: int) -> Matrix:
+    """Return the eigenvectors of the largest eigenvalues, in columns, the largest first."""
+    m = len(covariance)
+    try:
+        _, axes = eigh(covariance, subset_by_index=(m - n_axes, m - 1))
+    except LinAlgError:
+        # LAPACK's search for some of the eigenvectors fails where very many eigenvalues are equal.
+        _, axes = eigh(covariance, driver="evd")
+    return axes[:, -n_axes:][:, ::-1]
 
 
 def project(inputs: Inputs, components: Components, X: Matrix) -> Matrix:

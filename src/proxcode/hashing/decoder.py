@@ -39,10 +39,12 @@ class ByteDecoder:
     ----------
     mean : ndarray of shape (n_features,)
     vectors : ndarray of shape (n_bytes, 256, n_features)
+    n_bits : int
+        Code length; the last byte may have bits beyond it, which are 0 in every code.
     """
 
-    def __init__(self, mean: Matrix, vectors: Matrix) -> None:
-        self.mean, self.vectors = mean, vectors
+    def __init__(self, mean: Matrix, vectors: Matrix, n_bits: int) -> None:
+        self.mean, self.vectors, self.n_bits = mean, vectors, n_bits
 
     def decode(self, codes: Codes) -> Matrix:
         """Return the decoded samples, minus the mean, shape (n_codes, n_features)."""
@@ -80,10 +82,14 @@ class ByteDecoder:
         -------
         codes : ndarray of uint8, shape (n_samples, n_bytes)
         gaps : ndarray of float32, shape (n_samples, 8 * n_bytes)
-            By how much the squared error would grow if a bit were flipped, the others kept.
+            By how much the squared error would grow if a bit were flipped, the others kept; infinite for bits beyond
+            the code.
         """
         better, gaps = codes.copy(), np.empty((len(X), 8 * codes.shape[1]), np.float32)
         norms = (self.vectors * self.vectors).sum(axis=2)
+        # Values of the last byte with bits beyond the code are never chosen.
+        n_unused = 8 * len(norms) - self.n_bits
+        norms[-1, np.arange(256) % (1 << n_unused) > 0] = np.inf
 
         def choose(rows: slice) -> None:
             own = better[rows]
@@ -122,9 +128,9 @@ class ByteDecoder:
         return {"decoder_mean": self.mean, "decoder_vectors": self.vectors}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Any]) -> ByteDecoder:
+    def of(cls, arrays: Mapping[str, Any], n_bits: int) -> ByteDecoder:
         """Take over the arrays of a model file."""
-        return cls(arrays["decoder_mean"], arrays["decoder_vectors"])
+        return cls(arrays["decoder_mean"], arrays["decoder_vectors"], n_bits)
 
 
 def fit_linear(X: Matrix, bits: Matrix) -> Matrix:
@@ -157,6 +163,6 @@ def fit_decoder(X: Matrix, bits: NDArray[np.bool_]) -> ByteDecoder:
     padded = np.zeros((8 * n_bytes, X.shape[1]))
     padded[: bits.shape[1]] = fit_linear(X - mean, 2 * bits.astype(np.int8) - 1)
     vectors = np.stack([BYTES @ padded[8 * b : 8 * b + 8] for b in range(n_bytes)]).astype(np.float32)
-    decoder = ByteDecoder(mean, vectors)
+    decoder = ByteDecoder(mean, vectors, bits.shape[1])
     decoder.refit(X, codes, ROUNDS)
     return decoder

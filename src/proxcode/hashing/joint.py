@@ -81,8 +81,10 @@ class JointHash(HashFunction):
     def finish(self, training: HashTraining, n_bits: int) -> None:
         self.n_bits_ = n_bits
 
-    def query_tables(self, X: Matrix) -> QueryTables:
-        """Return lookup tables of squared distances from samples to decoded codes."""
+    def query_tables(self, X: Matrix) -> QueryTables | None:
+        """Return lookup tables of squared distances from samples to decoded codes; None for a part of the bits."""
+        if self.n_bits_ < self.n_planned_:
+            return None
         return QueryTables(self.decoder_.tables(X), self.decoder_.norms)
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:

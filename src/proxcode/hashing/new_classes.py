@@ -11,6 +11,7 @@ from proxcode.hashing.joint import JointHash
 from proxcode.hashing.rotation import RotationHash
 from proxcode.storage.state import State
 from proxcode.utils.rows import Index
+from proxcode.utils.validation import check_component
 
 # Number of components up to which there is one for each bit.
 FEW = 32
@@ -44,7 +45,9 @@ class NewClassHash(JointHash):
         """Learn the map from samples with one label, then the bits from mapped samples."""
         n_components = max(min(n_bits, FEW), n_bits // 2)
         default = RotationHash(gamma=0.0, n_components=n_components)
-        self.rotation_ = default if self.rotation is None else clone(self.rotation)
+        rotation = default if self.rotation is None else self.rotation
+        check_component("rotation", rotation, RotationHash, "RotationHash()")
+        self.rotation_ = clone(rotation)
         self.class_map_ = fit_class_map(*_of_one_class(X, labels), rng)
         self.rotation_.fit_bits(self.class_map_(X), None, n_bits, rng)
         self.decoder_, self.n_planned_ = self.rotation_.decoder_, n_bits
@@ -52,8 +55,8 @@ class NewClassHash(JointHash):
     def margins(self, X: Matrix) -> Vector:
         return self.rotation_.margins(self.class_map_(X))
 
-    def query_tables(self, X: Matrix) -> QueryTables:
-        return self.rotation_.query_tables(self.class_map_(X))
+    def query_tables(self, X: Matrix) -> QueryTables | None:
+        return super().query_tables(self.class_map_(X))
 
     def state(self) -> State:
         """Return the map and the state of the rotation."""
@@ -76,9 +79,13 @@ class NewClassHash(JointHash):
 
 
 def _of_one_class(X: Matrix, labels: Labels | None) -> tuple[Matrix, Index]:
-    """Return the samples with exactly one label, and their labels; all samples as one class where there are none."""
+    """Return the samples with exactly one label, and their labels; all samples as one class without any."""
     if labels is None:
         return X, np.zeros(len(X), np.int64)
     rows, columns = (labels > 0).nonzero()
-    known = np.flatnonzero(np.bincount(rows, minlength=len(X)) == 1)
-    return X[known], columns[np.isin(rows, known)].astype(np.int64)
+    is_known = np.bincount(rows, minlength=len(X)) == 1
+    if not is_known.any():
+        return X, np.zeros(len(X), np.int64)
+    classes = np.empty(len(X), np.int64)
+    classes[rows] = columns
+    return X[is_known], classes[is_known]

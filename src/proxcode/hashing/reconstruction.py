@@ -139,8 +139,9 @@ class ReconstructionHash(JointHash):
     def restore(self, state: State) -> None:
         values, arrays, _ = state
         self.center_, self.start_, self.flips_ = arrays["center"], arrays["start"], arrays["flips"]
-        self.vectors_, self.decoder_ = arrays["vectors"], ByteDecoder.of(arrays)
+        self.vectors_ = arrays["vectors"]
         self.n_bits_, self.n_planned_ = values["n_bits"], len(self.vectors_)
+        self.decoder_ = ByteDecoder.of(arrays, self.n_planned_)
 
 
 def _signs(values: Matrix) -> Any:

@@ -138,7 +138,7 @@ class RotationHash(JointHash):
         self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
         self.n_bits_, self.n_components_ = values["n_bits"], values["n_components"]
         self.n_planned_ = len(self.intercept_)
-        self.decoder_ = ByteDecoder.of(arrays)
+        self.decoder_ = ByteDecoder.of(arrays, self.n_planned_)
 
 
 class Ranking:

@@ -11,8 +11,8 @@ from proxcode.utils.rows import Index
 
 # Samples whose pairs are found, and distances that are computed for them: with many samples, pairs of fewer.
 MAX_SAMPLES, MAX_DISTANCES = 10_000, 400_000_000
-# Rows of a block of distances.
-BLOCK = 256
+# Rows of a block of distances, at most, and its largest number of distances.
+BLOCK, BLOCK_DISTANCES = 256, 2**24
 
 
 def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
@@ -44,7 +44,8 @@ def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
         limits = np.partition(squares, n_neighbors, axis=1)[:, n_neighbors]
         return [np.flatnonzero(row) for row in squares[:, samples] <= limits[:, None]]
 
-    found = [columns for _, block in map_blocks(near_columns, len(samples), BLOCK) for columns in block]
+    block = max(1, min(BLOCK, BLOCK_DISTANCES // n))
+    found = [columns for _, lists in map_blocks(near_columns, len(samples), block) for columns in lists]
     rows = np.repeat(np.arange(len(samples)), [len(columns) for columns in found])
     columns = np.concatenate(found)
     key = np.unique(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.hashing import as_hash_function
+from proxcode.hashing import KernelHash, as_hash_function
 from proxcode.hashing.training import LabelTraining
 from proxcode.pairs import SameClassPairs
 from proxcode.peers._arrays import Integers, Matrix, Rng
@@ -52,7 +52,7 @@ class CodewordPeer(SupervisedPeer):
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         self.codewords_, targets = self._choose_codewords(len(self.classes_), rng)
-        hash_function = as_hash_function(self.hash_function)
+        hash_function = as_hash_function(KernelHash() if self.hash_function is None else self.hash_function)
         hash_rng = np.random.default_rng(rng.randint(2**31))
         training = hash_function.begin(X, hash_rng, labels=SameClassPairs(y).labels())
         self._targets = None
