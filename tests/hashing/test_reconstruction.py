@@ -35,8 +35,8 @@ def all_signs(n_bits):
     return 1.0 - 2.0 * ((np.arange(2**n_bits)[:, None] >> np.arange(n_bits)) & 1)
 
 
-@pytest.fixture(scope="module", params=["digits", "normal"])
-def X(request, digits):
+@pytest.fixture(scope="module", params=["digits", "normal"], name="X")
+def samples(request, digits):
     return digits[0][:400] if request.param == "digits" else np.random.default_rng(0).normal(size=(400, 12))
 
 
