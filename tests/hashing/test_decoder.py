@@ -1,5 +1,7 @@
 """The decoder of bytes: lookup tables, norms and better bytes against plain references."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -33,7 +35,7 @@ def test_the_vectors_of_bits_solve_the_regression(rng):
 
 
 def test_decoding_is_the_sum_of_the_vectors_of_bytes(fitted):
-    X, bits, decoder = fitted
+    _, bits, decoder = fitted
     codes = pack(bits)
     expected = [sum(decoder.vectors[b, value] for b, value in enumerate(code)) for code in codes[:20]]
     np.testing.assert_allclose(decoder.decode(codes[:20]), expected, rtol=1e-5, atol=1e-5)
@@ -66,7 +68,7 @@ def test_more_sweeps_never_raise_the_error(fitted):
     X, bits, decoder = fitted
     errors = [errors_of(decoder, X, decoder.improve(X, pack(bits), n_sweeps)[0]) for n_sweeps in range(4)]
     np.testing.assert_allclose(errors[0], errors_of(decoder, X, pack(bits)))
-    for before, after in zip(errors, errors[1:], strict=False):
+    for before, after in pairwise(errors):
         assert (after <= before * (1 + 1e-5)).all()
 
 
