@@ -272,7 +272,8 @@ def test_a_bad_max_samples_is_refused(max_samples, error, message, error_correct
 @pytest.mark.parametrize("with_labels", [True, False])
 def test_small_subsets_lose_little(with_labels, digits):
     X, y = digits[0], digits[1] if with_labels else None
-    settings = {"n_bits": 24, "hash_function": KernelHash(n_landmarks=300), "random_state": 0}
+    proximity = None if with_labels else WithinRadius()
+    settings = {"n_bits": 24, "proximity": proximity, "hash_function": KernelHash(n_landmarks=300), "random_state": 0}
     new = (X[1000:], y[1000:] if with_labels else None)
     exact, sampled = (
         ProximityPreservingCode(max_samples=max_samples, **settings)

@@ -11,7 +11,7 @@ import matplotlib as mpl
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from proxcode import ProximityPreservingCode
+from proxcode import Nearest, ProximityPreservingCode, WithinRadius
 from proxcode.evaluation import evaluate
 from proxcode.metrics import PrecisionRecall, precision_recall
 from proxcode.plots import (
@@ -106,8 +106,9 @@ def test_pages_of_other_lengths(train, new, n_bits):
     assert len(figure.axes[1].lines) == 4
 
 
-def test_page_of_a_radius_model_without_peers(train, new):
-    model = ProximityPreservingCode(n_bits=6, random_state=0).fit(train[0])
+@pytest.mark.parametrize("proximity", [Nearest(), WithinRadius()], ids=repr)
+def test_page_of_a_model_by_distances_without_peers(proximity, train, new):
+    model = ProximityPreservingCode(n_bits=6, proximity=proximity, random_state=0).fit(train[0])
     check_readable(figure_page(evaluate(model, new[0], peers=()), "near by distance"))
 
 

@@ -12,7 +12,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
-from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius
+from proxcode import (
+    KernelHash,
+    LinearHash,
+    Nearest,
+    ProximityPreservingCode,
+    ReconstructionHash,
+    SameLabel,
+    SVMHash,
+    WithinRadius,
+)
 from proxcode.cut import Annealing, ProjectionGuess, Restarts, VectorUpdate
 from proxcode.peers import PEERS
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
@@ -27,6 +36,9 @@ MODELS = [
     ProximityPreservingCode(n_bits=8, hash_function=KernelHash(refine_steps=0), max_samples=20),
     ProximityPreservingCode(n_bits=8, hash_function=GaussianNB()),
     ProximityPreservingCode(n_bits=8, proximity=WithinRadius()),
+    ProximityPreservingCode(n_bits=8, proximity=Nearest()),
+    ProximityPreservingCode(n_bits=8, hash_function=ReconstructionHash()),
+    ProximityPreservingCode(n_bits=8, proximity=SameLabel(new_classes=True)),
     ProximityPreservingCode(n_bits=8, proximity=WithinRadius(), error_correction=False),
     ProximityPreservingCode(n_bits=8, proximity=SameLabel(unlabelled=-1), loss_target=0.05),
     ProximityPreservingCode(

@@ -8,7 +8,7 @@ from sklearn.base import clone
 import proxcode.hashing.features
 import proxcode.hashing.ridge
 from helpers.banks import begin
-from proxcode import KernelHash, LinearHash, ProximityPreservingCode
+from proxcode import KernelHash, LinearHash, ProximityPreservingCode, WithinRadius
 from proxcode.hashing.features import RIDGES
 from proxcode.hashing.kernel import JITTER
 
@@ -73,7 +73,7 @@ def test_every_ridge_is_best_somewhere():
 def test_a_given_ridge_is_used_as_it_is(hash_function, train):
     model = ProximityPreservingCode(3, hash_function=clone(hash_function).set_params(ridge=0.02), random_state=0)
     assert model.fit(*train).hash_function_.ridge_ == 0.02
-    assert model.fit(train[0]).hash_function_.ridge_ == 0.02
+    assert model.set_params(proximity=WithinRadius()).fit(train[0]).hash_function_.ridge_ == 0.02
 
 
 def test_more_bits_keep_the_ridge(train, monkeypatch):

@@ -9,6 +9,7 @@ from proxcode.hamming import distances
 from proxcode.hashing.components import Coordinates, Landmarks, make_inputs, principal_components, project
 from proxcode.hashing.rotation import Ranking, mean_average_precision, nearest, rotate, signs
 from proxcode.peers import ITQ
+from proxcode.utils.blocks import one_blas_thread
 
 
 def fitted(X, n_bits, seed=0, **parameters):
@@ -117,7 +118,7 @@ def test_a_kernel_lost_in_rounding_is_refused_in_words(rng):
 # Neighbours
 
 
-@pytest.mark.parametrize("n_bits", [16, 32, 64])
+@pytest.mark.parametrize("n_bits", [16, 32])
 def test_recall_on_digits_is_at_least_that_of_itq(n_bits, digits):
     base, queries = digits[0][:1400], digits[0][1400:]
     ours = ProximityPreservingCode(n_bits, random_state=0).fit(base)
@@ -136,13 +137,14 @@ def test_recall_on_a_curved_surface_is_above_that_of_itq(manifold):
 
 
 def test_the_kernel_and_the_components_chosen_rank_best(manifold):
-    X = manifold[:800]
-    ranking = Ranking(X, 24, np.random.default_rng(5))
+    X = manifold[:400]
     found = fitted(X, 24, seed=5)
     gamma = getattr(found.inputs_, "gamma", 0.0)
-    chosen = ranking.quality(gamma, found.n_components_ / 24)
-    assert chosen == max(ranking.quality(gamma, share) for share in (0.5, 1.0, 1.5, 2.0))
-    assert chosen >= ranking.quality(0.0, 1.0)
+    with one_blas_thread:
+        ranking = Ranking(X, 24, np.random.default_rng(5))
+        chosen = ranking.quality(gamma, found.n_components_ / 24)
+        assert chosen == max(ranking.quality(gamma, share) for share in (0.5, 1.0, 1.5, 2.0))
+        assert chosen >= ranking.quality(0.0, 1.0)
 
 
 def test_few_samples_leave_no_choice(rng):

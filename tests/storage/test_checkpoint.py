@@ -59,7 +59,8 @@ def test_an_interrupted_fit_ends_with_the_same_file(
     hash_function, error_correction, by_labels, samples, checkpoint, monkeypatch
 ):
     X, y = samples[0], samples[1] if by_labels else None
-    parameters = {"hash_function": hash_function, "error_correction": error_correction}
+    proximity = None if by_labels else WithinRadius()
+    parameters = {"proximity": proximity, "hash_function": hash_function, "error_correction": error_correction}
     uninterrupted = file_of(new_model(**parameters).fit(X, y), checkpoint.parent)
     for n_bits in (2, 6):
         model = interrupted(monkeypatch, new_model(**parameters), X, y, checkpoint, n_bits)
@@ -164,7 +165,8 @@ def test_a_complete_checkpoint_is_taken_over_without_learning(
     by_labels, error_correction, hash_function, samples, checkpoint, monkeypatch
 ):
     X, y = samples[0], samples[1] if by_labels else None
-    parameters = {"hash_function": hash_function, "error_correction": error_correction}
+    proximity = None if by_labels else WithinRadius()
+    parameters = {"proximity": proximity, "hash_function": hash_function, "error_correction": error_correction}
     complete = file_of(new_model(**parameters).fit(X, y, checkpoint=checkpoint), checkpoint.parent)
     left = checkpoint.read_bytes()
     with monkeypatch.context() as patch:

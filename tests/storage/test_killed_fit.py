@@ -9,7 +9,7 @@ import time
 import pytest
 
 from helpers.model_files import file_of
-from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash
+from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
 from proxcode.storage.container import read_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is defined by POSIX alone")
@@ -69,6 +69,7 @@ def assert_resumes(checkpoint, X, y, parameters, reached):
 @pytest.mark.parametrize("parameters", PARAMETERS.values(), ids=PARAMETERS)
 def test_a_killed_fit_is_resumed(parameters, kind, digits, tmp_path):
     X, y = digits[0][:160], digits[1][:160] if kind == "labels" else None
+    parameters = {"proximity": None if kind == "labels" else WithinRadius(), **parameters}
     checkpoint = tmp_path / "fit.proxcode"
     reached = kill_a_fit(checkpoint, kind, parameters, 3)
     assert_resumes(checkpoint, X, y, parameters, reached)

@@ -71,7 +71,9 @@ HASHES = [None, KernelHash(n_landmarks=50, gamma=1e-3), LinearHash(ridge=0.01), 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_loaded_model_is_the_saved_one(hash_function, by_labels, dtype, samples, new, path):
     X, y = samples[0].astype(dtype), samples[1] if by_labels else None
-    model = fit(X, y, hash_function=hash_function)
+    # Without labels, None stands for Nearest and its hash function.
+    proximity = None if by_labels or hash_function is None else WithinRadius()
+    model = fit(X, y, proximity=proximity, hash_function=hash_function)
     loaded = saved(model, path)
     assert_same(loaded, model, new[0].astype(dtype))
     assert repr(loaded) == repr(model)
@@ -86,7 +88,8 @@ def test_extending_a_loaded_model_gives_the_file_of_a_longer_fit(
     hash_function, error_correction, by_labels, samples, path
 ):
     X, y = samples[0], samples[1] if by_labels else None
-    parameters = {"hash_function": hash_function, "error_correction": error_correction}
+    proximity = None if by_labels else WithinRadius()
+    parameters = {"proximity": proximity, "hash_function": hash_function, "error_correction": error_correction}
     loaded = saved(fit(X, y, n_bits=5, **parameters), path)
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'X'"):
         loaded.extend(11)
