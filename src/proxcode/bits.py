@@ -201,18 +201,19 @@ class BitLoop:
         """
         start = perf_counter()
         samples, pairs = found
-        labels = pairs.labels() if rules.error_correction else None
+        is_joint = isinstance(hash_function, JointHash)
+        labels = pairs.labels() if rules.error_correction or is_joint else None
         if max_samples is not None:
             check_integer("max_samples", max_samples, 2)
         elif rules.error_correction and hash_function.n_refine_steps(labels) > 0:
             max_samples = DEFAULT_MAX_SAMPLES
-        elif isinstance(hash_function, JointHash):
+        elif is_joint:
             max_samples = THRESHOLD_SAMPLES
         else:
             max_samples = pairs.n_samples
         rows = pairs.candidates(max_samples, np.random.default_rng([seed, CANDIDATES_STREAM]))
         rng, near = np.random.default_rng([seed, HASH_STREAM]), pairs.listed_near()
-        if labels is None and isinstance(hash_function, JointHash):
+        if labels is None and is_joint:
             # Samples without pairs teach these bits as much as others.
             training: HashTraining = hash_function.begin(X, rng, rows=samples[rows], n_bits=n_bits)
         elif near is None or not rules.error_correction:

@@ -156,8 +156,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
             Model file in which the bits learned so far are saved, at most every 30 seconds (less often where writing
             takes long), at the end and on Ctrl-C. A fit that finds the file resumes from it and ends with the same
             model as an uninterrupted one. The file of a fit to other data or with other parameters is refused; `n_bits`
-            may be larger, and `random_state=None` takes the seed of the file. The file is not removed. Not available
-            for classifiers of other libraries.
+            may be larger, unless bits are learned at once, and `random_state=None` takes the seed of the file. The file
+            is not removed. Not available for classifiers of other libraries.
 
         Returns
         -------
@@ -184,7 +184,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
     def extend(self, n_bits: int, X: ArrayLike, y: Any = None) -> Self:
         """Learn further bits, up to `n_bits_ = n_bits`; those already learned are kept.
 
-        The code equals that of a fit with `n_bits` bits from the start. The parameter `n_bits` of the constructor is
+        The code equals that of a fit with `n_bits` bits from the start. Codes that are learned at once (`RotationHash`,
+        `ReconstructionHash`, `NewClassHash`) cannot be extended. The parameter `n_bits` of the constructor is
         not changed, and `loss_target` is ignored.
 
         Parameters

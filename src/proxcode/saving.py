@@ -292,7 +292,7 @@ def _fingerprints(parameters: Parameters) -> dict[str, Any]:
         content = writer.value(value, name)
         if writer.objects:
             raise TypeError(
-                f"{name}={value!r} cannot be stored in a checkpoint: use KernelHash, LinearHash or SVMHash, or fit "
+                f"{name}={value!r} cannot be stored in a checkpoint: use a hash function of proxcode, or fit "
                 "without a checkpoint."
             )
         found[name] = [content, {key: fingerprint(array) for key, array in writer.tensors.items()}]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.hashing import HashFunction
-from proxcode.search import FloatQueries, HammingIndex
 from proxcode.utils.validation import check_samples
+
+if TYPE_CHECKING:
+    from proxcode.search import FloatQueries, HammingIndex
 
 
 class SearchingMixin:
@@ -22,7 +26,8 @@ class SearchingMixin:
         Where bits are learned from the samples alone, as for top-k search, the distance is that of the sample from the
         decoded code, squared. With labels, bits are weighted by the code to expect of a near sample: the mean codes of
         the labels, weighted by the posteriors of the query. Otherwise they are weighted by the margins of the query, as
-        in `asymmetric_distances`. The codes must have all `n_bits_` bits.
+        in `asymmetric_distances`. The codes must have all `n_bits_` bits. A query takes 1 KiB for each byte of a code:
+        pass large sets in batches. The last digits of distances may depend on the size of a batch.
 
         Examples
         --------
@@ -33,6 +38,8 @@ class SearchingMixin:
         >>> model.index(model.codes_).search(model.query(X[:2]), k=1).neighbor.ravel()
         array([0, 1])
         """
+        from proxcode.search import FloatQueries
+
         check_is_fitted(self, "n_bits_")
         samples = check_samples(self, X, reset=False)
         tables = self.hash_function_.query_tables(samples)
@@ -52,5 +59,7 @@ class SearchingMixin:
         n_bits : int, default=None
             As in `encode`.
         """
+        from proxcode.search import HammingIndex
+
         check_is_fitted(self, "n_bits_")
         return HammingIndex(self.n_bits_ if n_bits is None else n_bits).add(codes, ids)

@@ -14,12 +14,12 @@ from proxcode.cli import main
 @pytest.mark.parametrize(
     ("options", "parameters", "hash_class", "kind"),
     [
-        ((), {}, RotationHash, "for top-k search without labels"),
+        ((), {}, RotationHash, "for top-k search, learned without labels"),
         (
             ("--hash", "reconstruction"),
             {"hash_function": ReconstructionHash()},
             ReconstructionHash,
-            "for float queries without labels (search --float)",
+            "for float queries (search --float), learned without labels",
         ),
         (
             ("--labels", "labels.npy", "--new-classes"),
@@ -71,7 +71,7 @@ def test_balanced_is_that_of_the_api(folder, train, tmp_path):
     ("arguments", "sentence"),
     [
         (("fit", "train.npy", "-o", "m", "--new-classes"), "--new-classes and --balanced apply to classes"),
-        (("fit", "train.npy", "-o", "m", "--hash", "rotation", "--refine-steps", "3"), "omit it for rotation"),
+        (("fit", "train.npy", "-o", "m", "--hash", "rotation", "--refine-steps", "3"), "pass one of them"),
         (("search", "codes.npy", "queries.npy", "--float"), "pass --model"),
         (
             ("search", "codes.npy", "queries.npy", "--model", "api.proxcode", "--float", "--radius", "3"),

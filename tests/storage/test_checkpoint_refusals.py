@@ -96,7 +96,7 @@ class OwnCode(ProximityPreservingCode):
     ("model", "message"),
     [
         (new_model(hash_function=LogisticRegression()), r"hash_function=LogisticRegression\(\) cannot be stored in a"),
-        (new_model(hash_function=ClassifierHash(LogisticRegression())), r"use KernelHash, LinearHash or SVMHash"),
+        (new_model(hash_function=ClassifierHash(LogisticRegression())), r"use a hash function of proxcode"),
         (new_model(hash_function=OwnHash()), r"hash_function=OwnHash\(\) cannot be stored"),
         (new_model(proximity=WithinRadius(metric=lambda a, b: 0.0)), r"metric=<function .* cannot be stored"),
         (OwnCode(n_bits=2), "OwnCode cannot be saved"),

@@ -69,9 +69,11 @@ def fit(
     """
     options = ProximityOptions(**near)
     if refine_steps is not None:
-        hash_name = hash_name or "kernel"
+        has_pairs = any(near[name] is not None for name in ("labels", "pairs", "radius", "neighbors"))
+        if hash_name is None and has_pairs and not options.new_classes:
+            hash_name = "kernel"
         if hash_name not in ("kernel", "linear"):
-            raise click.UsageError(f"--refine-steps applies to --hash kernel and linear: omit it for {hash_name}.")
+            raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
     check_output(output, force)
     click.get_current_context().meta["resumable"] = checkpoint
 

@@ -71,7 +71,7 @@ def _kind_of_code(model: Any) -> str:
     if isinstance(model.hash_function_, NewClassHash):
         return "for classes that are not in fit"
     if isinstance(model.hash_function_, ReconstructionHash):
-        return "for float queries without labels (search --float)"
+        return "for float queries (search --float), learned without labels"
     if isinstance(model.hash_function_, RotationHash):
-        return "for top-k search without labels"
+        return "for top-k search, learned without labels"
     return f"for near pairs: {model.proximity_.describe()}"

@@ -104,7 +104,7 @@ def search(
         X = source.open(model=fitted).read()
         check_bits(fitted, bits)
         index = _open_index(codes, bits, ids, threads, fitted)
-        query_codes = fitted.encode(X, index.n_bits)
+        query_codes = X if as_float else fitted.encode(X, index.n_bits)
         if near:
             radius = fitted.history_[index.n_bits - 1].radius
         if asymmetric:

@@ -94,10 +94,12 @@ def top_k_split(dataset: str, seed: int, size: Size, k: int = 10) -> Split:
     data = load(dataset)
     rows = _draw(data, seed, size)
     train, test = data.X[rows["train"]], data.X[rows["test"]]
-    norms = (train * train).sum(axis=1)
+    mean = train.mean(axis=0)
+    centred = train - mean
+    norms = (centred * centred).sum(axis=1)
 
     def nearest(queries: slice) -> Matrix:
-        return np.argpartition(norms - 2 * (test[queries] @ train.T), k - 1, axis=1)[:, :k]
+        return np.argpartition(norms - 2 * ((test[queries] - mean) @ centred.T), k - 1, axis=1)[:, :k]
 
     neighbors = np.vstack([block for _, block in map_blocks(nearest, len(test), QUERY_BLOCK)])
 

@@ -156,6 +156,9 @@ def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dic
         shorter = _run_group(method, group[:-1], split, seed) if len(group) > 1 else {}
         return shorter | {str(group[-1]): {"left_out": str(error)}}
     fitted = time.perf_counter()
+    if len(group) > 1 and not getattr(getattr(model, "hash_function_", None), "has_prefixes", True):
+        # The code is learned at once: each length needs a fit of its own.
+        return {key: value for n_bits in group for key, value in _run_group(method, [n_bits], split, seed).items()}
     judged = judge(split, model)
     seconds = {"fit_bits": max(group), "fit_seconds": fitted - start, "encode_seconds": time.perf_counter() - fitted}
     results = {}

@@ -125,6 +125,8 @@ class Components(NamedTuple):
 def principal_components(inputs: Inputs, X: Matrix, n_components: int) -> Components:
     """Return the first principal components of samples, at most one per function."""
     m = inputs.values(X[:1]).shape[1]
+    if len(X) < m and inputs.root() is None:
+        return _few_samples_components(inputs.values(X).astype(np.float64), n_components)
     gram, sums = np.zeros((m, m)), np.zeros(m)
 
     def sums_of(rows: slice) -> tuple[Matrix, Vector]:
@@ -142,6 +144,18 @@ def principal_components(inputs: Inputs, X: Matrix, n_components: int) -> Compon
     n_components = min(n_components, m)
     axes = _leading_axes((covariance + covariance.T) / 2, n_components)
     axes = axes if root is None else solve_triangular(root, axes)
+    return Components(axes, mean @ axes)
+
+
+def _few_samples_components(values: Matrix, n_components: int) -> Components:
+    """Return the principal components of fewer samples than functions, from the products of samples."""
+    mean = values.mean(axis=0)
+    centred = values - mean
+    vectors = _leading_axes(centred @ centred.T, min(n_components, len(values)))
+    axes = centred.T @ vectors
+    lengths = np.linalg.norm(axes, axis=0)
+    # Samples that span fewer dimensions leave axes of rounding errors alone.
+    axes = np.where(lengths > 1e-9 * lengths.max(initial=0), axes / np.where(lengths > 0, lengths, 1), 0)
     return Components(axes, mean @ axes)
 
 

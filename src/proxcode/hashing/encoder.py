@@ -33,7 +33,8 @@ class BinaryEncoderMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         X : array of shape (n_samples, n_features)
         n_bits : int, default=None
             Length of the prefix of the code to return. None is all bits. A prefix of the code of
-            `ProximityPreservingCode` is the code of a shorter model.
+            `ProximityPreservingCode` is the code of a shorter model, unless its bits are learned at once (hash
+            functions without `has_prefixes`): then it is a random choice of bits.
         """
         return pack(self.scores(X, n_bits) >= 0)
 

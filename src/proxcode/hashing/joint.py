@@ -1,4 +1,4 @@
-"""Hash functions that learn all bits at once, from the samples alone.
+"""Hash functions that learn all bits at once, without cuts.
 
 The bits of `PerBitHash` and `RidgeHash` follow cuts, one after another. Those of a `JointHash` are found together, so
 that there is no cut to follow: the loop over bits takes them as they are and finds their thresholds.
@@ -20,6 +20,7 @@ from proxcode.cut.result import Partition
 from proxcode.hashing.base import HashedBit, HashFunction, HashTraining, Labels, Matrix, QueryTables, Vector
 from proxcode.hashing.decoder import ByteDecoder
 from proxcode.utils.rows import ALL, Index, Rows
+from proxcode.utils.validation import check_scale
 
 # Samples that the bits are learned from; more do not change them noticeably.
 MAX_FIT_SAMPLES = 50_000
@@ -69,6 +70,7 @@ class JointHash(HashFunction):
     ) -> JointTraining:
         """Learn all bits, unless they are learned already."""
         if not hasattr(self, "n_planned_"):
+            check_scale(X)
             self.fit_bits(X, labels, n_bits, rng)
             self.n_bits_ = 0
         elif n_bits > self.n_planned_:

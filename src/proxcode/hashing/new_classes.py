@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.base import clone
 
-from proxcode.hashing.base import Labels, Matrix, QueryTables, Vector
+from proxcode.hashing.base import HashTraining, Labels, Matrix, QueryTables, Vector
 from proxcode.hashing.class_map import ClassMap, Strength, fit_class_map
 from proxcode.hashing.joint import JointHash
 from proxcode.hashing.rotation import RotationHash
@@ -58,9 +58,12 @@ class NewClassHash(JointHash):
     def query_tables(self, X: Matrix) -> QueryTables | None:
         return super().query_tables(self.class_map_(X))
 
+    def finish(self, training: HashTraining, n_bits: int) -> None:
+        super().finish(training, n_bits)
+        self.rotation_.n_bits_ = n_bits
+
     def state(self) -> State:
         """Return the map and the state of the rotation."""
-        self.rotation_.n_bits_ = self.n_bits_
         values, arrays, _ = self.rotation_.state()
         mean, directions, strength, scores = self.class_map_
         arrays = {**arrays, "map_scores": scores}

@@ -12,7 +12,8 @@ the field. In turns,
 2. D: ridge regression of the samples on their bits.
 
 At last a decoder with a vector for each value of each byte replaces D, and each byte in turn becomes the best of its
-256 values given the others. The margin of a bit is half the growth of the error if it were flipped.
+256 values given the others. The margin of a bit is the growth of the error if it were flipped, scaled to a root mean
+square of 1.
 
 Small changes of a sample may flip many bits, so that Hamming distances between such codes rank neighbours poorly: they
 are for float queries, which compare a query with the decoded code.
@@ -41,6 +42,8 @@ FLIPPED = 1 / 16
 N_ROTATIONS = 30
 # Rounds of bytes and decoder at the end of the fit, and sweeps over the bytes of a new sample.
 BYTE_ROUNDS, SWEEPS = 3, 3
+# Samples that the scale of margins is measured with.
+SCALED = 1000
 # Rows of a block while encoding.
 ENCODE_BLOCK = 1024
 
@@ -69,6 +72,8 @@ class ReconstructionHash(JointHash):
         Bits that are flipped before each further descent, the same for all samples.
     decoder_ : ByteDecoder
         Turns codes back into samples.
+    scale_ : float
+        Unit of the margins.
     """
 
     def __init__(self, n_rounds: int = 20, n_descents: int = 8) -> None:
@@ -100,6 +105,8 @@ class ReconstructionHash(JointHash):
             for _ in range(BYTE_ROUNDS):
                 packed, _ = self.decoder_.improve(X, packed, n_sweeps=2)
                 self.decoder_.refit(X, packed, n_rounds=2)
+            self.scale_ = 1.0
+            self.scale_ = float(np.sqrt((self.margins(X[:SCALED]) ** 2).mean())) or 1.0
 
     def _descend(self, Z: Matrix, codes: Any, flips: Any) -> Any:
         """Return better codes of centred samples."""
@@ -119,28 +126,28 @@ class ReconstructionHash(JointHash):
     def margins(self, X: Matrix) -> Vector:
         margins = np.empty((len(X), self.n_planned_))
 
-        def halved_gaps(rows: slice) -> Vector:
+        def signed_gaps(rows: slice) -> Vector:
             Z = X[rows] - self.center_
             codes = self._descend(Z, _signs(Z @ self.start_), self.flips_)
             packed, gaps = self.decoder_.improve(X[rows], pack(codes > 0), SWEEPS)
             # The gap of a bit is negative where the sweeps ended before the best byte was found.
-            gaps = np.maximum(gaps[:, : self.n_planned_] / 2, np.finfo(np.float32).tiny)
+            gaps = np.maximum(gaps[:, : self.n_planned_] / self.scale_, np.finfo(np.float32).tiny)
             return np.where(unpack(packed, self.n_planned_), gaps, -gaps)
 
-        for rows, block in map_blocks(halved_gaps, len(X), ENCODE_BLOCK):
+        for rows, block in map_blocks(signed_gaps, len(X), ENCODE_BLOCK):
             margins[rows] = block
         return margins
 
     def state(self) -> State:
         """Return what encodes a sample, and the decoder."""
         arrays = {"center": self.center_, "start": self.start_, "vectors": self.vectors_, "flips": self.flips_}
-        return State({"n_bits": self.n_bits_}, {**arrays, **self.decoder_.arrays()})
+        return State({"n_bits": self.n_bits_, "scale": self.scale_}, {**arrays, **self.decoder_.arrays()})
 
     def restore(self, state: State) -> None:
         values, arrays, _ = state
         self.center_, self.start_, self.flips_ = arrays["center"], arrays["start"], arrays["flips"]
         self.vectors_ = arrays["vectors"]
-        self.n_bits_, self.n_planned_ = values["n_bits"], len(self.vectors_)
+        self.n_bits_, self.n_planned_, self.scale_ = values["n_bits"], len(self.vectors_), values["scale"]
         self.decoder_ = ByteDecoder.of(arrays, self.n_planned_)
 
 

@@ -61,7 +61,7 @@ class RotationHash(JointHash):
     inputs_ : Inputs
         Kernel values to landmarks, or the coordinates themselves.
     coef_ : ndarray of shape (m, n_bits)
-        Coefficients of the inputs.
+        Coefficients of the inputs, such that margins of the samples have a root mean square of 1.
     intercept_ : ndarray of shape (n_bits,)
     n_components_ : int
     decoder_ : ByteDecoder
@@ -96,7 +96,10 @@ class RotationHash(JointHash):
             self.coef_ = np.ascontiguousarray(components.axes @ R)
             self.intercept_ = -components.offset @ R
             self.n_planned_ = n_bits
-            self.decoder_ = fit_decoder(X, self.margins(X) >= 0)
+            margins = self.margins(X)
+            scale = float(np.sqrt((margins**2).mean())) or 1.0
+            self.coef_, self.intercept_ = self.coef_ / scale, self.intercept_ / scale
+            self.decoder_ = fit_decoder(X, margins >= 0)
 
     def _choose(self, X: Matrix, n_bits: int, rng: np.random.Generator) -> tuple[float, int]:
         """Return the width of the kernel and the number of components: those given, or those that rank best."""
@@ -159,6 +162,8 @@ class Ranking:
     def __init__(self, X: Matrix, n_bits: int, rng: np.random.Generator) -> None:
         n_queries = min(N_QUERIES, len(X) // 5)
         samples = X[rng.permutation(len(X))[: n_queries + N_BASE]]
+        # Distances by inner products lose less to rounding.
+        samples = samples - samples.mean(axis=0, dtype=np.float64).astype(X.dtype)
         self.queries, self.base = samples[:n_queries], samples[n_queries:]
         self.n_bits, self.seed = min(n_bits, MAX_COMPARED_BITS), int(rng.integers(2**31))
         self.landmarks = self.base[:N_LANDMARKS]
@@ -167,15 +172,25 @@ class Ranking:
         if not self.is_blind:
             self.neighbors = nearest(self.queries, self.base, min(N_NEIGHBORS, len(self.base) // 4))
         self._known: dict[tuple[float, float], float] = {}
+        # Of the last kernel that was asked for.
+        self._projected: dict[float, tuple[Matrix, Matrix]] = {}
+
+    def _components(self, gamma: float) -> tuple[Matrix, Matrix]:
+        """Return as many principal components as the largest share takes, of base and queries."""
+        if gamma not in self._projected:
+            inputs = make_inputs(self.landmarks, gamma)
+            components = principal_components(inputs, self.base, round(max(SHARES) * self.n_bits))
+            base, queries = (project(inputs, components, samples) for samples in (self.base, self.queries))
+            self._projected = {gamma: (base, queries)}
+        return self._projected[gamma]
 
     def quality(self, gamma: float, share: float) -> float:
         """Return the mean average precision of the neighbours; 0 where there are too few samples to tell."""
         if self.is_blind:
             return 0.0
         if (gamma, share) not in self._known:
-            inputs = make_inputs(self.landmarks, gamma)
-            components = principal_components(inputs, self.base, max(1, round(share * self.n_bits)))
-            base, queries = (project(inputs, components, samples) for samples in (self.base, self.queries))
+            c = max(1, round(share * self.n_bits))
+            base, queries = (values[:, :c] for values in self._components(gamma))
             R = rotate(base, self.n_bits, COMPARED_ROTATIONS, np.random.default_rng(self.seed)).astype(base.dtype)
             products = signs(queries @ R) @ signs(base @ R).T
             self._known[gamma, share] = mean_average_precision(-products, self.neighbors)

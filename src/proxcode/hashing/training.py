@@ -136,7 +136,9 @@ class LabelTraining(RidgeTraining):
         if self.labels is None:
             return None
         owned = (self.labels > 0).astype(np.float64)
-        codes = np.column_stack([signs_of(self.margins(direction)) for direction in directions])
+        codes = np.empty((len(owned), len(directions)))
+        for bit, direction in enumerate(directions):
+            codes[:, bit] = signs_of(self.margins(direction))
         return (owned.T @ codes) / np.maximum(owned.sum(axis=0), 1)[:, None]
 
 

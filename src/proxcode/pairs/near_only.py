@@ -103,9 +103,11 @@ class CodedNearOnly(CodedPairs):
     samples = ALL
 
     def counts(self) -> tuple[Index, Index]:
-        """Return the counts of near pairs held back, scaled to the number of far pairs, and those of far pairs."""
+        """Return the counts of near pairs held back and of far pairs, the fewer scaled up to as many as the others."""
         near, far = self._histogram(self.pairs.near.to_measure), self._histogram(self.far)
-        return np.rint(near * (max(1, far.sum()) / max(1, near.sum()))).astype(np.int64), far
+        total = max(int(near.sum()), int(far.sum()))
+        scaled = [np.rint(counts * (total / max(1, counts.sum()))).astype(np.int64) for counts in (near, far)]
+        return scaled[0], scaled[1]
 
     def graph(self, near: Table, far: Table) -> SparseGraph:
         learned, n = self.pairs.near.learned, self.pairs.n_samples

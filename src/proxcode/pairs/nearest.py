@@ -12,7 +12,9 @@ from proxcode.utils.rows import Index
 # Samples whose pairs are found, and distances that are computed for them: with many samples, pairs of fewer.
 MAX_SAMPLES, MAX_DISTANCES = 10_000, 400_000_000
 # Rows of a block of distances, at most, and its largest number of distances.
-BLOCK, BLOCK_DISTANCES = 256, 2**24
+BLOCK, BLOCK_DISTANCES = 256, 2**21
+# Near pairs to expect among the samples whose pairs are found, at least.
+MIN_NEAR = 1000
 
 
 def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
@@ -22,7 +24,8 @@ def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
     ----------
     X : ndarray of shape (n, d)
     n_neighbors : int
-        Number of nearest samples of a sample, ties included.
+        Number of nearest samples of a sample in X. It is raised where fewer than some 1,000 near pairs would remain
+        among the samples whose pairs are found.
 
     Returns
     -------
@@ -34,6 +37,9 @@ def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
     n = len(X)
     size = min(n, MAX_SAMPLES, max(1000, MAX_DISTANCES // n))
     samples = np.unique(np.linspace(0, n - 1, size).astype(np.int64))
+    rank = min(n - 1, max(n_neighbors, -(-MIN_NEAR * n // size**2))) if size < n else n_neighbors
+    place = np.full(n, -1)
+    place[samples] = np.arange(len(samples))
     centred = X - X.mean(axis=0, dtype=np.float64).astype(X.dtype)
     norms = np.einsum("ij,ij->i", centred, centred)
 
@@ -41,8 +47,9 @@ def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
         chosen = samples[rows]
         squares = norms - 2 * (centred[chosen] @ centred.T)
         squares[np.arange(len(chosen)), chosen] = -np.inf
-        limits = np.partition(squares, n_neighbors, axis=1)[:, n_neighbors]
-        return [np.flatnonzero(row) for row in squares[:, samples] <= limits[:, None]]
+        # The sample itself comes first.
+        nearest = place[np.argpartition(squares, rank, axis=1)[:, : rank + 1]]
+        return [row[row >= 0] for row in nearest]
 
     block = max(1, min(BLOCK, BLOCK_DISTANCES // n))
     found = [columns for _, lists in map_blocks(near_columns, len(samples), block) for columns in lists]

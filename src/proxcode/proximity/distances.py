@@ -13,7 +13,7 @@ from proxcode.pairs.nearest import nearest_pairs
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.proximity.base import Proximity
 from proxcode.storage.state import State
-from proxcode.utils.validation import check_integer, check_number
+from proxcode.utils.validation import check_integer, check_number, check_scale
 
 
 class WithinRadius(Proximity):
@@ -79,7 +79,8 @@ class Nearest(Proximity):
     """Near = one of two samples is among the nearest of the other, by Euclidean distance: for top-k search.
 
     The codes are learned from the samples themselves, by `RotationHash` unless another hash function is given; the
-    pairs decide on `radius_` and the figures of `history_`. They are those of up to 10,000 evenly spaced samples.
+    pairs decide on `radius_` and the figures of `history_`. They are those of up to 10,000 evenly spaced samples, fewer
+    above 40,000 samples; whether a pair is near is decided among all samples.
 
     Parameters
     ----------
@@ -94,6 +95,9 @@ class Nearest(Proximity):
         """Return the pairs of evenly spaced samples."""
         n_neighbors = max(1, min(100, len(X) // 10)) if self.n_neighbors is None else self.n_neighbors
         check_integer("n_neighbors", n_neighbors, 1, len(X) - 1, f" for {len(X)} samples")
+        check_scale(X)
+        if (X[0] == X).all():
+            raise ValueError(f"all {len(X)} samples of X are equal: there is no nearest one.")
         return FoundPairs(*nearest_pairs(X, n_neighbors))
 
     def hash_function(self) -> HashFunction:

@@ -6,7 +6,7 @@ distance itself of the few codes whose bound is below the limit, the distance of
 `scan_lanes` compares `LANES` queries at a time. Their tables hold 16-bit integers and are transposed, so that the
 entries of all queries for one value of a byte are contiguous: a byte of a code costs one vector load and one addition.
 
-`scan_one` compares one query. If its tables are sums over bits, it adds up 8-bit weights of bits, for 64 codes at a
+`scan_one` compares one query. If its tables are sums over bits, it adds up 8-bit weights of bits, for many codes at a
 time; otherwise, the bound is the distance itself.
 
 Distances are summed in single precision, in the order of the bytes, so the results of both are equal. The codes found

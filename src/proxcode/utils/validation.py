@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+# Limits of the total variance of samples whose squared distances single precision shall hold.
+SMALLEST, LARGEST = 1e-32, 1e34
+
 
 def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> NDArray[Any]:
     """Validate samples: a finite matrix, returned in single or double precision.
@@ -43,6 +46,14 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> 
             "or impute their values."
         )
     return samples
+
+
+def check_scale(X: NDArray[Any]) -> None:
+    """Validate the scale of samples: single precision holds their squared distances."""
+    with np.errstate(over="ignore"):
+        variance = float(np.var(X, axis=0, dtype=np.float64).sum())
+    if variance and not SMALLEST < variance < LARGEST:
+        raise ValueError(f"samples of X have a variance of {variance:.3g}, beyond single precision: scale X.")
 
 
 def check_integer(name: str, value: Any, at_least: int, at_most: int | None = None, hint: str = "") -> int:
