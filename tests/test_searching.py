@@ -17,8 +17,6 @@ from proxcode import (
 from proxcode.hamming import asymmetric_distances
 
 WITH_MARGINS = [
-    {"hash_function": KernelHash(n_landmarks=40)},
-    {"hash_function": LinearHash()},
     {"hash_function": SVMHash(max_samples=100)},
     {"proximity": WithinRadius(), "hash_function": KernelHash(n_landmarks=40)},
 ]
@@ -43,6 +41,23 @@ def test_bits_are_weighted_by_margins_as_in_asymmetric_distances(parameters, tra
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
     nearest = model.index(model.codes_).search(model.query(new[0][:20]), k=4)
     np.testing.assert_allclose(nearest.distance, np.sort(expected, axis=1)[:, :4], rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("hash_function", [KernelHash(n_landmarks=200), LinearHash()], ids=repr)
+def test_with_labels_bits_are_those_to_expect_of_a_near_sample(hash_function, train, new):
+    model = fitted({"hash_function": hash_function}, train)
+    learned = model.hash_function_
+    shares = learned.posteriors_.probabilities(learned.label_scores(new[0]))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    expected = FloatQueries.from_weights(shares @ learned.label_codes_).distances(model.codes_)
+    np.testing.assert_allclose(model.query(new[0]).distances(model.codes_), expected, rtol=1e-5, atol=1e-5)
+    assert np.abs(learned.label_codes_).max() <= 1
+    index = model.index(model.encode(train[0]))
+    precision = [
+        (train[1][index.search(queries, 5).neighbor] == new[1][:, None]).mean()
+        for queries in (model.query(new[0]), model.encode(new[0]))
+    ]
+    assert precision[0] > precision[1]
 
 
 @pytest.mark.parametrize("n_bits", [8, 13])

@@ -213,11 +213,12 @@ class BitLoop:
             max_samples = pairs.n_samples
         rows = pairs.candidates(max_samples, np.random.default_rng([seed, CANDIDATES_STREAM]))
         rng, near = np.random.default_rng([seed, HASH_STREAM]), pairs.listed_near()
-        if labels is None and is_joint:
-            # Samples without pairs teach these bits as much as others.
-            training: HashTraining = hash_function.begin(X, rng, rows=samples[rows], n_bits=n_bits)
+        if isinstance(hash_function, JointHash):
+            # Without labels, samples that have no pairs teach these bits as much as others.
+            taught, places = (X, samples[rows]) if labels is None else (X[samples], rows)
+            training: HashTraining = hash_function.begin(taught, rng, labels=labels, rows=places, n_bits=n_bits)
         elif near is None or not rules.error_correction:
-            training = hash_function.begin(X[samples], rng, labels=labels, rows=rows, n_bits=n_bits)
+            training = hash_function.begin(X[samples], rng, labels=labels, rows=rows)
         else:
             training = hash_function.begin_with_pairs(X[samples], rng, near)
         # A second interrupt may have left the hash function with more bits than the model.

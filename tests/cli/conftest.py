@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from helpers.command_line import N_BITS
-from proxcode import KernelHash, ProximityPreservingCode
+from proxcode import ProximityPreservingCode
 
 
 @pytest.fixture(scope="session")
 def model(train):
-    return ProximityPreservingCode(N_BITS, hash_function=KernelHash(), random_state=0).fit(*train)
+    return ProximityPreservingCode(N_BITS, random_state=0).fit(*train)
 
 
 @pytest.fixture(scope="session")

@@ -153,7 +153,7 @@ CASES = [
     (f"{FIT} --bits 5000", "'--bits': 5000 is not in the range 1<=x<=1024"),
     (f"{FIT} --bits many", "'--bits': 'many' is not a valid integer range"),
     (f"{FIT} --hash forest", "'--hash': 'forest' is not one of 'kernel', 'linear', 'svm'"),
-    (f"{FIT} --hash svm --refine-steps 3", "--refine-steps applies to --hash kernel and --hash linear: omit it"),
+    (f"{FIT} --hash svm --refine-steps 3", "--refine-steps applies to --hash kernel and --hash linear: pass one"),
     (f"{FIT} --refine-steps -1", "'--refine-steps': -1 is not in the range x>=0"),
     (f"{FIT} --seed -1", "'--seed': -1 is not in the range 0<=x<=4294967295"),
     ("fit X.npy -o m.proxcode", "m.proxcode already exists; choose another name or pass --force"),
@@ -315,7 +315,7 @@ def test_the_checkpoint_of_another_fit_is_named(folder, train, tmp_path):
     kept = tmp_path / "m.proxcode.checkpoint"
     ProximityPreservingCode(4, random_state=1).fit(train[0][:150], train[1][:150], checkpoint=kept)
     sentence = refuse(*fit_arguments(folder, tmp_path / "m.proxcode"))
-    assert sentence.startswith(f"checkpoint {kept} belongs to a fit with a different hash_function, random_state")
+    assert sentence.startswith(f"checkpoint {kept} belongs to a fit with a different random_state")
     assert sentence.endswith("pass the same, or delete it to start again.")
     assert list(tmp_path.iterdir()) == [kept]
 

@@ -16,8 +16,8 @@ from proxcode.cli import main
         (("--hash", "svm"), lambda: {"hash_function": SVMHash()}),
         (("--refine-steps", "0"), lambda: {"hash_function": KernelHash(refine_steps=0)}),
         (("--refine-steps", "3", "--hash", "linear"), lambda: {"hash_function": LinearHash(refine_steps=3)}),
-        (("--seed", "7"), lambda: {"hash_function": KernelHash(), "random_state": 7}),
-        (("--no-checkpoint",), lambda: {"hash_function": KernelHash()}),
+        (("--seed", "7"), lambda: {"random_state": 7}),
+        (("--no-checkpoint",), dict),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -33,7 +33,7 @@ def test_fit_equals_that_of_the_api(options, make_parameters, folder, train, tmp
 @pytest.mark.parametrize(
     ("options", "proximity"),
     [
-        ((), WithinRadius()),
+        (("--metric", "euclidean"), WithinRadius()),
         (("--neighbors", "20"), WithinRadius(mean_neighbors=20)),
         (("--radius", "25"), WithinRadius(25.0)),
         (("--neighbors", "20", "--metric", "cosine"), WithinRadius(mean_neighbors=20, metric="cosine")),

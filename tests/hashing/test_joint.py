@@ -245,8 +245,8 @@ def test_invalid_parameters(hash_function, message, train):
         joint(hash_function).fit(train[0])
 
 
-def test_a_code_of_equal_samples_has_no_far_pair():
-    with pytest.raises(ValueError, match="there is no far pair among 50 of 50 samples"):
+def test_equal_samples_are_refused():
+    with pytest.raises(ValueError, match="all 50 samples of X are equal"):
         joint(RotationHash()).fit(np.ones((50, 3)))
 
 

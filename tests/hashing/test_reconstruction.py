@@ -108,13 +108,13 @@ def test_flips_of_a_descent_are_different_bits(rng):
 
 @pytest.mark.parametrize("n_bits", [13, 16, 30])
 def test_codes_are_those_that_the_decoder_chose(n_bits, X):
-    """The margins are half the growth of the error by a flip, with the sign of the bit."""
+    """The margins are the growth of the error by a flip, in a unit of their own, with the sign of the bit."""
     hash_function = fitted(X, n_bits, n_rounds=4)
     margins = hash_function.margins(X)
     codes = pack(margins >= 0)
     chosen, gaps = hash_function.decoder_.improve(X, codes, n_sweeps=0)
     np.testing.assert_array_equal(chosen, codes)
-    expected = np.maximum(gaps[:, :n_bits] / 2, 0)
+    expected = np.maximum(gaps[:, :n_bits] / hash_function.scale_, 0)
     np.testing.assert_allclose(np.abs(margins), expected, rtol=1e-3, atol=1e-3 * expected.max())
     # The last byte was chosen last.
     assert gaps[:, 8 * (codes.shape[1] - 1) : n_bits].min() >= -1e-3 * gaps[:, :n_bits].max()

@@ -56,12 +56,16 @@ def test_without_a_kernel_bits_are_those_of_rotated_principal_components(digits)
     found = fitted(X, 16, gamma=0, n_components=16, n_rotations=30)
     centred = X - X.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2][:16].T
-    R = axes.T @ found.coef_
+    # Margins are scaled to a root mean square of 1.
+    scale = np.linalg.norm(found.coef_[:, 0])
+    R = axes.T @ found.coef_ / scale
     np.testing.assert_allclose(R.T @ R, np.eye(16), atol=1e-8)
-    np.testing.assert_allclose(found.margins(X), centred @ axes @ R, atol=1e-8)
+    margins = found.margins(X)
+    np.testing.assert_allclose(margins / scale, centred @ axes @ R, atol=1e-8)
+    assert (margins**2).mean() == pytest.approx(1)
     # A rotation of a local optimum: the polar factor of V'B is R itself, up to the last update.
     itq = ITQ(n_bits=16, n_rotations=30, random_state=0).fit(X)
-    objectives = [((np.where(M >= 0, 1, -1) - M) ** 2).sum() for M in (found.margins(X), itq.scores(X))]
+    objectives = [((np.where(M >= 0, 1, -1) - M) ** 2).sum() for M in (margins / scale, itq.scores(X))]
     assert objectives[0] == pytest.approx(objectives[1], rel=0.01)
 
 

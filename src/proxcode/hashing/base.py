@@ -164,13 +164,7 @@ class HashFunction(ABC, BaseEstimator):
 
     @abstractmethod
     def begin(
-        self,
-        X: Matrix,
-        rng: np.random.Generator,
-        *,
-        labels: Labels | None = None,
-        rows: Rows = ALL,
-        n_bits: int = 64,
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> HashTraining:
         """Prepare to learn bits; bits already learned are kept.
 
@@ -183,8 +177,6 @@ class HashFunction(ABC, BaseEstimator):
             function may restrict its bits to what tells these labels apart.
         rows : slice or ndarray of int, default=slice(None)
             The samples that targets and margins are given for.
-        n_bits : int, default=64
-            Code length that is aimed at, for hash functions that learn all bits at once.
         """
 
     def begin_with_pairs(self, X: Matrix, rng: np.random.Generator, near: NearPairs) -> HashTraining:
@@ -267,13 +259,7 @@ class PerBitHash(HashFunction):
         """Return the margins of a bit at samples."""
 
     def begin(
-        self,
-        X: Matrix,
-        rng: np.random.Generator,
-        *,
-        labels: Labels | None = None,
-        rows: Rows = ALL,
-        n_bits: int = 64,
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> PerBitTraining:
         """Draw the order in which samples are chosen to train on."""
         if self.max_samples is not None:

@@ -35,19 +35,13 @@ class ClassifierHash(PerBitHash):
         self.max_samples = max_samples
 
     def begin(
-        self,
-        X: Matrix,
-        rng: np.random.Generator,
-        *,
-        labels: Labels | None = None,
-        rows: Rows = ALL,
-        n_bits: int = 64,
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> PerBitTraining:
         if self.classifier is None:
             raise ValueError(
                 "classifier=None: expected a scikit-learn classifier, such as ClassifierHash(LogisticRegression())."
             )
-        return super().begin(X, rng, labels=labels, rows=rows, n_bits=n_bits)
+        return super().begin(X, rng, labels=labels, rows=rows)
 
     def train(self, X: Matrix, rows: Index, target: Partition, seed: int) -> Any:
         """Train the classifier of a bit; a constant bit gets a constant classifier."""

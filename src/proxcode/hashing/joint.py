@@ -68,7 +68,7 @@ class JointHash(HashFunction):
         rows: Rows = ALL,
         n_bits: int = 64,
     ) -> JointTraining:
-        """Learn all bits, unless they are learned already."""
+        """Learn all bits of a code of length `n_bits`, unless they are learned already."""
         if not hasattr(self, "n_planned_"):
             check_scale(X)
             self.fit_bits(X, labels, n_bits, rng)

@@ -85,13 +85,7 @@ class RidgeHash(HashFunction):
         return check_integer("refine_steps", self.refine_steps, 0)
 
     def begin(
-        self,
-        X: Matrix,
-        rng: np.random.Generator,
-        *,
-        labels: Labels | None = None,
-        rows: Rows = ALL,
-        n_bits: int = 64,
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> RidgeTraining:
         """Compute the functions that bits will be directions of."""
         steps = self.n_refine_steps(labels)

@@ -70,16 +70,10 @@ class SVMHash(PerBitHash):
         self.max_samples = max_samples
 
     def begin(
-        self,
-        X: Matrix,
-        rng: np.random.Generator,
-        *,
-        labels: Labels | None = None,
-        rows: Rows = ALL,
-        n_bits: int = 64,
+        self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> PerBitTraining:
         """Draw the order in which samples are chosen to train on; warn where training takes long."""
-        training = super().begin(X, rng, labels=labels, rows=rows, n_bits=n_bits)
+        training = super().begin(X, rng, labels=labels, rows=rows)
         n_samples = len(training.X) if self.max_samples is None else min(len(training.X), self.max_samples)
         if n_samples > COMFORTABLE_SAMPLES:
             warnings.warn(

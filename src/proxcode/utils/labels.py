@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 UNLABELLED = -1
 # A class is rare if it has fewer samples than the median class divided by this.
 RARE = 5
-# Classes are many and small from this number of classes on, with fewer samples than this in the median class.
+# Classes are many and small from this number of classes on, with two or more samples but fewer than this in the median.
 MANY, SMALL = 100, 10
 # Largest number of rare classes that a warning names.
 MAX_NAMED = 10
@@ -100,7 +100,7 @@ def warn_of_rare_classes(classes: NDArray[np.int64], y: Any) -> None:
 def warn_of_small_classes(classes: NDArray[np.int64]) -> None:
     """Warn, in the name of the caller's caller's caller, of many small classes: new samples may be of other ones."""
     sizes = np.bincount(classes[classes != UNLABELLED])
-    if len(sizes) >= MANY and (median := float(np.median(sizes))) < SMALL:
+    if len(sizes) >= MANY and 2 <= (median := float(np.median(sizes))) < SMALL:
         warnings.warn(
             f"y has {len(sizes)} classes with a median of {median:g} samples: if new samples will belong to other "
             "classes, pass proximity=SameLabel(new_classes=True).",
