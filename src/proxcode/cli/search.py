@@ -78,12 +78,7 @@ def search(
       proxcode search codes.npy queries.npy --model my.proxcode --near -o near.csv
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
     """
-    _check_usage(model, radius, near, asymmetric, vectors)
-    if as_float and (model is None or near or radius is not None or asymmetric or vectors is not None):
-        raise click.UsageError(
-            "--float ranks all codes by the query vectors: pass --model, and none of --near, --radius, --asymmetric, "
-            "--vectors."
-        )
+    _check_usage(model, radius, near, as_float, asymmetric, vectors)
     check_output(output, force)
 
     import numpy as np
@@ -131,8 +126,15 @@ def search(
         show(as_json, {"neighbors": str(output), "rows": len(query), "queries with neighbors": n_queries})
 
 
-def _check_usage(model: Path | None, radius: int | None, near: bool, asymmetric: bool, vectors: Path | None) -> None:
+def _check_usage(
+    model: Path | None, radius: int | None, near: bool, as_float: bool, asymmetric: bool, vectors: Path | None
+) -> None:
     """Raise a usage error for options that contradict each other."""
+    if as_float and (model is None or near or radius is not None or asymmetric or vectors is not None):
+        raise click.UsageError(
+            "--float ranks all codes by the query vectors: pass --model, and none of --near, --radius, --asymmetric, "
+            "--vectors."
+        )
     reranks = asymmetric or vectors is not None
     if near and radius is not None:
         raise click.UsageError("--near and --radius each define a radius: pass only one of them.")
