@@ -18,7 +18,6 @@ from proxcode import (
     SharedLabel,
     WithinRadius,
 )
-from proxcode.hashing.joint import evenly_spaced
 
 HASHES = [
     RotationHash(n_landmarks=60, n_rotations=10),
@@ -248,11 +247,3 @@ def test_invalid_parameters(hash_function, message, train):
 def test_equal_samples_are_refused():
     with pytest.raises(ValueError, match="all 50 samples of X are equal"):
         joint(RotationHash()).fit(np.ones((50, 3)))
-
-
-def test_evenly_spaced_numbers():
-    np.testing.assert_array_equal(evenly_spaced(5, 9), np.arange(5))
-    chosen = evenly_spaced(100_003, 50_000)
-    assert len(chosen) == 50_000
-    assert (chosen[0], chosen[-1]) == (0, 100_002)
-    assert set(np.diff(chosen)) <= {1, 2, 3}

@@ -99,7 +99,7 @@ def search(
         X = source.open(model=fitted).read()
         check_bits(fitted, bits)
         index = _open_index(codes, bits, ids, threads, fitted)
-        query_codes = X if as_float else fitted.encode(X, index.n_bits)
+        query_codes = None if as_float else fitted.encode(X, index.n_bits)
         if near:
             radius = fitted.history_[index.n_bits - 1].radius
         if asymmetric:
@@ -115,7 +115,7 @@ def search(
     else:
         distance, neighbor = index.search(query_codes, k, rescore=rescore, oversample=oversample)
         n_neighbors = np.full(len(neighbor), neighbor.shape[1])
-    query = np.repeat(np.arange(len(query_codes)), n_neighbors)
+    query = np.repeat(np.arange(len(n_neighbors)), n_neighbors)
     found: dict[str, NDArray[Any]] = {"query": query, "neighbor": neighbor.ravel(), "distance": distance.ravel()}
     if output is None:
         values = {name: column.tolist() for name, column in found.items()}

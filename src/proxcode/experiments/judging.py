@@ -21,6 +21,7 @@ from proxcode.experiments.protocols import Split
 from proxcode.hamming import distances, pack
 from proxcode.metrics import QUERY_BLOCK, Counts, count_pairs, recall_at
 from proxcode.peers.quantisers import FaissITQ
+from proxcode.utils.rows import evenly_spaced
 
 # Largest number of levels of real-valued distances.
 LEVELS = 4096
@@ -64,7 +65,7 @@ class ByOwnDistance:
     def counts(self, n_bits: int) -> tuple[Counts, Counts]:
         """Count near and far base samples of each query at the levels 0 to at most LEVELS - 1."""
         split, queries = self.split, self.split.test
-        sample = np.unique(np.linspace(0, len(queries) - 1, SAMPLE).astype(np.int64))
+        sample = evenly_spaced(len(queries), SAMPLE)
         limits = levels(self.model.distances(queries[sample], self.codes))
 
         def level_rows(block: slice) -> NDArray[np.int64]:

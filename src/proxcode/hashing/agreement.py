@@ -26,7 +26,7 @@ from scipy.linalg import eigh, solve_triangular
 from proxcode.hashing.base import Matrix, NearPairs, Vector
 from proxcode.hashing.features import Features, TriangularSolver
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.rows import Index
+from proxcode.utils.rows import Index, evenly_spaced
 
 # Values of the ridge to choose from.
 RIDGES = (1e-2, 1e-3, 1e-4, 1e-5)
@@ -68,22 +68,21 @@ class Agreement:
         """Return the ridge of the largest sum of squared correlations, from the first features and some pairs."""
         m = min(self.features.m, RIDGE_FEATURES)
         moments = self._moments(m)
-        n_pairs = self.to_measure.shape[1]
-        pairs = self.to_measure[:, np.linspace(0, n_pairs - 1, min(n_pairs, RIDGE_PAIRS)).astype(np.int64)]
+        pairs = self.to_measure[:, evenly_spaced(self.to_measure.shape[1], RIDGE_PAIRS)]
         rows, place = np.unique(pairs, return_inverse=True)
 
-        def told(ridge: float) -> float:
+        def sum_of_squares(ridge: float) -> float:
             values = self.values(self._functions(moments, ridge), ridge, rows)
-            correlation = _told(values[place.reshape(pairs.shape)]).correlation
+            correlation = _correlations(values[place.reshape(pairs.shape)]).correlation
             return float(correlation @ correlation)
 
-        return max(RIDGES, key=told)
+        return max(RIDGES, key=sum_of_squares)
 
     def functions(self, ridge: float) -> tuple[Matrix, Matrix]:
         """Return functions, combinations (m, r) of features minus `mean`, and their `values` at all samples."""
         along_features = self._functions(self._moments(self.features.m), ridge)
         values = self.values(along_features, ridge, np.arange(self.features.n))
-        correlation, deviation = _told(values[self.to_measure])
+        correlation, deviation = _correlations(values[self.to_measure])
         kept, scale = np.flatnonzero(correlation), np.sqrt(correlation)
         if len(kept) == 0:
             # The pairs tell nothing about one another: no function is better than another.
@@ -141,17 +140,17 @@ class Agreement:
         return psi[np.searchsorted(needed, rows)], near_rows[:, needed] @ psi
 
 
-class _Told(NamedTuple):
-    """What functions tell about new pairs: correlations, 0 where not significant, and standard deviations."""
+class _Correlations(NamedTuple):
+    """Correlations of functions over the samples of pairs, 0 where not significant, and their standard deviations."""
 
     correlation: Vector
     deviation: Vector
 
 
-def _told(values: Matrix) -> _Told:
-    """Return what functions tell, from their values at both samples of each pair, shape (2, n_pairs, r)."""
+def _correlations(values: Matrix) -> _Correlations:
+    """Correlate functions, given by their values at both samples of each pair, shape (2, n_pairs, r)."""
     values = values - values.mean(axis=(0, 1))
     deviation = np.sqrt(np.maximum((values**2).mean(axis=(0, 1)), np.finfo(np.float64).tiny))
     correlation = values.prod(axis=0).mean(axis=0) / deviation**2
     is_significant = correlation > SIGNIFICANT * values.shape[1] ** -0.5
-    return _Told(np.where(is_significant, correlation, 0.0), deviation)
+    return _Correlations(np.where(is_significant, correlation, 0.0), deviation)

@@ -29,7 +29,7 @@ RARE, ROUNDS = 5, 4
 # The 8 bits of each byte, -1 or +1, in the order of `numpy.packbits`.
 BYTES = 2.0 * np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) - 1.0
 # The bits of a byte, the first in the order of `numpy.packbits` first.
-FLIPS = np.array([128, 64, 32, 16, 8, 4, 2, 1], np.uint8)
+FLIPS = np.array([128, 64, 32, 16, 8, 4, 2, 1])
 
 
 class ByteDecoder:
@@ -68,8 +68,8 @@ class ByteDecoder:
         tables[:, 0] += (centred * centred).sum(axis=1, keepdims=True)
         return tables
 
-    def improve(self, X: Matrix, codes: Codes, n_sweeps: int) -> tuple[Codes, NDArray[np.float32]]:
-        """Choose bytes that decode samples better: each in turn, given the others, the best of its 256 values.
+    def improve(self, X: Matrix, codes: Codes, n_sweeps: int) -> Codes:
+        """Return codes that decode samples better: each byte in turn, given the others, is the best of its 256 values.
 
         Parameters
         ----------
@@ -77,44 +77,53 @@ class ByteDecoder:
         codes : ndarray of uint8, shape (n_samples, n_bytes)
         n_sweeps : int
             Number of times that all bytes are chosen.
-
-        Returns
-        -------
-        codes : ndarray of uint8, shape (n_samples, n_bytes)
-        gaps : ndarray of float32, shape (n_samples, 8 * n_bytes)
-            By how much the squared error would grow if a bit were flipped, the others kept; infinite for bits beyond
-            the code.
         """
-        better, gaps = codes.copy(), np.empty((len(X), 8 * codes.shape[1]), np.float32)
-        norms = (self.vectors * self.vectors).sum(axis=2)
-        # Values of the last byte with bits beyond the code are never chosen.
-        n_unused = 8 * len(norms) - self.n_bits
-        norms[-1, np.arange(256) % (1 << n_unused) > 0] = np.inf
+        better, norms = codes.copy(), self._value_norms()
 
         def choose(rows: slice) -> None:
             own = better[rows]
-            left = (X[rows] - self.mean).astype(np.float32) - self.decode(own)
-            for sweep in range(n_sweeps + 1):
+            left = self._left(X[rows], own)
+            for _ in range(n_sweeps):
                 for b, vectors in enumerate(self.vectors):
                     target = left + vectors[own[:, b]]
-                    errors = norms[b] - 2 * (target @ vectors.T)
-                    if sweep < n_sweeps:
-                        own[:, b] = errors.argmin(axis=1)
-                        left = target - vectors[own[:, b]]
-                    else:
-                        flipped = own[:, b, None] ^ FLIPS
-                        now = np.take_along_axis(errors, own[:, b, None].astype(np.int64), axis=1)
-                        gaps[rows, 8 * b : 8 * b + 8] = (
-                            np.take_along_axis(errors, flipped.astype(np.int64), axis=1) - now
-                        )
+                    own[:, b] = (norms[b] - 2 * (target @ vectors.T)).argmin(axis=1)
+                    left = target - vectors[own[:, b]]
 
         for _ in map_blocks(choose, len(X)):
             pass
-        return better, gaps
+        return better
+
+    def gaps(self, X: Matrix, codes: Codes) -> NDArray[np.float32]:
+        """Return by how much the squared error would grow if a bit were flipped, shape (n_samples, n_bits)."""
+        gaps, norms = np.empty((len(X), 8 * codes.shape[1]), np.float32), self._value_norms()
+
+        def measure(rows: slice) -> None:
+            own = codes[rows].astype(np.int64)
+            left = self._left(X[rows], codes[rows])
+            for b, vectors in enumerate(self.vectors):
+                value = own[:, b, None]
+                errors = norms[b] - 2 * ((left + vectors[own[:, b]]) @ vectors.T)
+                flipped = np.take_along_axis(errors, value ^ FLIPS, axis=1)
+                gaps[rows, 8 * b : 8 * b + 8] = flipped - np.take_along_axis(errors, value, axis=1)
+
+        for _ in map_blocks(measure, len(X)):
+            pass
+        return gaps[:, : self.n_bits]
+
+    def _left(self, X: Matrix, codes: Codes) -> Matrix:
+        """Return what codes leave to explain of samples."""
+        return (X - self.mean).astype(np.float32) - self.decode(codes)
+
+    def _value_norms(self) -> Matrix:
+        """Return the squared norm of each vector; infinite for values with bits beyond the code, never to be chosen."""
+        norms = (self.vectors * self.vectors).sum(axis=2)
+        n_unused = 8 * len(norms) - self.n_bits
+        norms[-1, np.arange(256) % (1 << n_unused) > 0] = np.inf
+        return norms
 
     def refit(self, X: Matrix, codes: Codes, n_rounds: int) -> None:
         """Move the vector of each byte, in turn, by the mean of what is left to explain, less where it is rare."""
-        n, left = len(X), (X - self.mean).astype(np.float32) - self.decode(codes)
+        n, left = len(X), self._left(X, codes)
         for _ in range(n_rounds):
             for b, column in enumerate(codes.T):
                 counts = np.bincount(column, minlength=256)
@@ -128,7 +137,7 @@ class ByteDecoder:
         return {"decoder_mean": self.mean, "decoder_vectors": self.vectors}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, Any], n_bits: int) -> ByteDecoder:
+    def from_arrays(cls, arrays: Mapping[str, Any], n_bits: int) -> ByteDecoder:
         """Take over the arrays of a model file."""
         return cls(arrays["decoder_mean"], arrays["decoder_vectors"], n_bits)
 

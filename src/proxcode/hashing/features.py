@@ -14,7 +14,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from proxcode.hashing.base import Matrix, Vector
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.rows import Index
+from proxcode.utils.rows import Index, evenly_spaced
 
 SignedLabels = NDArray[np.int8]  # +1 or -1, shape (n_samples, n_labels)
 
@@ -123,7 +123,7 @@ class Features:
         """Return the ridge of least squared leave-one-out error, from the first features and evenly spaced samples."""
         n = self.n
         m = min(self.m, RIDGE_FEATURES, max(MIN_RIDGE_FEATURES, n // 2))
-        rows = np.linspace(0, n - 1, min(n, RIDGE_SAMPLES)).astype(np.int64)
+        rows = evenly_spaced(n, RIDGE_SAMPLES)
         features = self.compute(self.X[rows])[:, :m] - self.mean[:m]
         centred_labels = labels[rows] - labels.mean(axis=0)
         errors = []

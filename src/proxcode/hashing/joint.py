@@ -19,7 +19,7 @@ import numpy as np
 from proxcode.cut.result import Partition
 from proxcode.hashing.base import HashedBit, HashFunction, HashTraining, Labels, Matrix, QueryTables, Vector
 from proxcode.hashing.decoder import ByteDecoder
-from proxcode.utils.rows import ALL, Index, Rows
+from proxcode.utils.rows import ALL, Rows
 from proxcode.utils.validation import check_scale
 
 # Samples that the bits are learned from; more do not change them noticeably.
@@ -118,8 +118,3 @@ class JointTraining(HashTraining):
 
     def margins(self, parameters: int) -> Vector:
         return self.all_margins[:, parameters]
-
-
-def evenly_spaced(n: int, size: int) -> Index:
-    """Return `size` of the numbers 0, ..., n - 1, all if there are fewer."""
-    return np.unique(np.linspace(0, n - 1, min(n, size)).astype(np.int64))

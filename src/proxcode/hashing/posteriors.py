@@ -8,6 +8,7 @@ from scipy.special import expit, softmax
 
 from proxcode.hashing.base import Matrix, Vector
 from proxcode.hashing.features import SignedLabels
+from proxcode.utils.rows import evenly_spaced
 
 # Samples that the slope and the offsets are fitted to; more do not change them.
 FIT_SAMPLES = 20_000
@@ -64,8 +65,8 @@ def fit_posteriors(scores: Matrix, labels: SignedLabels, weights: Vector | None 
     bits: a misclassified sample gets the whole code of another class. Softened posteriors leave its code between the
     two.
     """
-    n = min(len(scores), FIT_SAMPLES)
-    chosen = np.linspace(0, len(scores) - 1, n).astype(np.int64)
+    chosen = evenly_spaced(len(scores), FIT_SAMPLES)
+    n = len(chosen)
     scores, owned = scores[chosen].astype(np.float64), labels[chosen] > 0
     exclusive = bool((owned.sum(axis=1) == 1).all())
     n_kinds = labels.shape[1] if exclusive else 2

@@ -25,15 +25,17 @@ from typing import Any
 
 import numpy as np
 
+from proxcode.cut.initial import signs_of
 from proxcode.hamming import pack, unpack
 from proxcode.hashing._kernels import descend
 from proxcode.hashing.base import Labels, Matrix, Vector
 from proxcode.hashing.components import make_inputs, principal_components, project
 from proxcode.hashing.decoder import ByteDecoder, fit_decoder, fit_linear
-from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash, evenly_spaced
+from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash
 from proxcode.hashing.rotation import rotate
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.rows import evenly_spaced
 from proxcode.utils.validation import check_integer
 
 # Share of the bits that are flipped at random before another descent, at least one.
@@ -94,16 +96,16 @@ class ReconstructionHash(JointHash):
             self.flips_ = _drawn_flips(n_descents, n_bits, rng)
             self.n_planned_ = n_bits
             Z = X - self.center_
-            codes = _signs(Z @ self.start_)
+            codes = signs_of(Z @ self.start_)
             for k in range(n_rounds):
                 self.vectors_ = fit_linear(Z, codes).astype(X.dtype)
                 codes = self._descend(Z, codes, self.flips_ if 2 * k >= n_rounds else self.flips_[:0])
             self.vectors_ = fit_linear(Z, codes).astype(X.dtype)
             # From the start, as new samples are encoded.
-            codes = self._descend(Z, _signs(Z @ self.start_), self.flips_)
+            codes = self._descend(Z, signs_of(Z @ self.start_), self.flips_)
             self.decoder_, packed = fit_decoder(X, codes > 0), pack(codes > 0)
             for _ in range(BYTE_ROUNDS):
-                packed, _ = self.decoder_.improve(X, packed, n_sweeps=2)
+                packed = self.decoder_.improve(X, packed, n_sweeps=2)
                 self.decoder_.refit(X, packed, n_rounds=2)
             self.scale_ = 1.0
             self.scale_ = float(np.sqrt((self.margins(X[:SCALED]) ** 2).mean())) or 1.0
@@ -128,10 +130,10 @@ class ReconstructionHash(JointHash):
 
         def signed_gaps(rows: slice) -> Vector:
             Z = X[rows] - self.center_
-            codes = self._descend(Z, _signs(Z @ self.start_), self.flips_)
-            packed, gaps = self.decoder_.improve(X[rows], pack(codes > 0), SWEEPS)
+            codes = self._descend(Z, signs_of(Z @ self.start_), self.flips_)
+            packed = self.decoder_.improve(X[rows], pack(codes > 0), SWEEPS)
             # The gap of a bit is negative where the sweeps ended before the best byte was found.
-            gaps = np.maximum(gaps[:, : self.n_planned_] / self.scale_, np.finfo(np.float32).tiny)
+            gaps = np.maximum(self.decoder_.gaps(X[rows], packed) / self.scale_, np.finfo(np.float32).tiny)
             return np.where(unpack(packed, self.n_planned_), gaps, -gaps)
 
         for rows, block in map_blocks(signed_gaps, len(X), ENCODE_BLOCK):
@@ -148,11 +150,7 @@ class ReconstructionHash(JointHash):
         self.center_, self.start_, self.flips_ = arrays["center"], arrays["start"], arrays["flips"]
         self.vectors_ = arrays["vectors"]
         self.n_bits_, self.n_planned_, self.scale_ = values["n_bits"], len(self.vectors_), values["scale"]
-        self.decoder_ = ByteDecoder.of(arrays, self.n_planned_)
-
-
-def _signs(values: Matrix) -> Any:
-    return np.where(values >= 0, 1, -1).astype(np.int8)
+        self.decoder_ = ByteDecoder.from_arrays(arrays, self.n_planned_)
 
 
 def _drawn_flips(n_descents: int, n_bits: int, rng: np.random.Generator) -> Any:

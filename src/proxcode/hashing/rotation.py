@@ -16,9 +16,10 @@ import numpy as np
 from proxcode.hashing.base import Labels, Matrix, Vector
 from proxcode.hashing.components import make_inputs, principal_components, project, restore_inputs
 from proxcode.hashing.decoder import ByteDecoder, fit_decoder
-from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash, evenly_spaced
+from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.rows import evenly_spaced
 from proxcode.utils.validation import check_integer, check_number
 
 # Widths of the kernel to choose from, as multiples of the mean squared distance.
@@ -141,7 +142,7 @@ class RotationHash(JointHash):
         self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
         self.n_bits_, self.n_components_ = values["n_bits"], values["n_components"]
         self.n_planned_ = len(self.intercept_)
-        self.decoder_ = ByteDecoder.of(arrays, self.n_planned_)
+        self.decoder_ = ByteDecoder.from_arrays(arrays, self.n_planned_)
 
 
 class Ranking:

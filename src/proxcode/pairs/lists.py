@@ -40,7 +40,7 @@ class NearLists(Pairs):
         self.indptr, self.indices = near.indptr.astype(np.int64), near.indices.astype(np.int64)
 
     def take(self, samples: Index) -> "NearLists":
-        first, second, _ = _renumbered(self.first, self.second, samples, self.n_samples)
+        first, second, _ = renumbered(self.first, self.second, samples, self.n_samples)
         return NearLists(first, second, len(samples))
 
     def near_rows(self, queries: Index) -> NDArray[np.bool_]:
@@ -204,7 +204,7 @@ class ListedPairs(Pairs):
         return ListedNear(pairs[:, self.near & ~self.held_back], pairs[:, self.near & self.held_back])
 
     def take(self, samples: Index) -> "ListedPairs":
-        first, second, kept = _renumbered(self.first, self.second, samples, self.n_samples)
+        first, second, kept = renumbered(self.first, self.second, samples, self.n_samples)
         held_back = None if self.held_back is None else self.held_back[kept]
         return ListedPairs(first, second, self.near[kept], len(samples), held_back)
 
@@ -245,7 +245,7 @@ class CodedList(CodedPairs):
         return SparseGraph(half + half.T)
 
 
-def _renumbered(first: Index, second: Index, samples: Index, n_samples: int) -> tuple[Index, Index, NDArray[np.bool_]]:
+def renumbered(first: Index, second: Index, samples: Index, n_samples: int) -> tuple[Index, Index, NDArray[np.bool_]]:
     """Return the pairs within a subset, by their places in it, and which of the given pairs these are."""
     place = np.full(n_samples, -1)
     place[samples] = np.arange(len(samples))

@@ -21,6 +21,7 @@ from proxcode.hamming import GrowingCode
 from proxcode.pairs._kernels import list_distances
 from proxcode.pairs.base import CodedPairs, ListedNear, Pairs, Table
 from proxcode.pairs.groups import threads_for
+from proxcode.pairs.lists import renumbered
 from proxcode.utils.rows import ALL, Index
 
 # Far pairs drawn for a bit: this many for each near pair, within limits.
@@ -49,9 +50,9 @@ class NearOnlyPairs(Pairs):
         return self.near
 
     def take(self, samples: Index) -> "NearOnlyPairs":
-        place = np.full(self.n_samples, -1)
-        place[samples] = np.arange(len(samples))
-        learned, held_back = (place[pairs][:, (place[pairs] >= 0).all(axis=0)] for pairs in self.near)
+        learned, held_back = (
+            np.vstack(renumbered(pairs[0], pairs[1], samples, self.n_samples)[:2]) for pairs in self.near
+        )
         return NearOnlyPairs(ListedNear(learned, held_back), len(samples))
 
     def with_code(self, code: GrowingCode) -> "CodedNearOnly":

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from proxcode.pairs.lists import NearLists
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.rows import Index
+from proxcode.utils.rows import Index, evenly_spaced
 
 # Samples whose pairs are found, and distances that are computed for them: with many samples, pairs of fewer.
 MAX_SAMPLES, MAX_DISTANCES = 10_000, 400_000_000
@@ -36,7 +36,7 @@ def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
     """
     n = len(X)
     size = min(n, MAX_SAMPLES, max(1000, MAX_DISTANCES // n))
-    samples = np.unique(np.linspace(0, n - 1, size).astype(np.int64))
+    samples = evenly_spaced(n, size)
     rank = min(n - 1, max(n_neighbors, -(-MIN_NEAR * n // size**2))) if size < n else n_neighbors
     place = np.full(n, -1)
     place[samples] = np.arange(len(samples))
@@ -55,7 +55,6 @@ def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:
     found = [columns for _, lists in map_blocks(near_columns, len(samples), block) for columns in lists]
     rows = np.repeat(np.arange(len(samples)), [len(columns) for columns in found])
     columns = np.concatenate(found)
-    key = np.unique(
-        np.minimum(rows, columns)[rows != columns] * len(samples) + np.maximum(rows, columns)[rows != columns]
-    )
+    rows, columns = rows[rows != columns], columns[rows != columns]
+    key = np.unique(np.minimum(rows, columns) * len(samples) + np.maximum(rows, columns))
     return samples, NearLists(key // len(samples), key % len(samples), len(samples))

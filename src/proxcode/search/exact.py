@@ -27,6 +27,7 @@ from proxcode.search.float_scan import FloatScan
 from proxcode.search.multi_index import MultiIndex, build_cost, expected_costs, scan_cost
 from proxcode.search.planes import BytePlanes, Found, merge, split_by_query
 from proxcode.search.tasks import in_threads, scan_all
+from proxcode.utils.rows import evenly_spaced
 
 # Queries per task: they are compared with a block of codes while it is in the processor's cache.
 GROUP = 16
@@ -116,7 +117,7 @@ class ExactSearch:
         self._spent += len(queries) * cost
         if self._spent < ESTIMATE_INTERVAL * codes.n_bytes:
             return
-        sampled = np.unique(np.linspace(0, len(queries) - 1, N_ESTIMATED).astype(np.int64))
+        sampled = evenly_spaced(len(queries), N_ESTIMATED)
         reach = [found[query].distance[-1] if len(found[query].distance) == k else radius for query in sampled]
         with_tables = expected_costs(codes, queries[sampled], np.array(reach, dtype=np.int64))
         budget = MAX_PROBE_SHARE * cost
