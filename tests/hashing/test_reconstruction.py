@@ -5,6 +5,7 @@ import pytest
 
 from helpers.neighbors import recall_at, squared_distances
 from proxcode import ProximityPreservingCode, ReconstructionHash, RotationHash, pack
+from proxcode.cut.initial import signs_of
 from proxcode.hamming import distances
 from proxcode.hashing._kernels import descend
 from proxcode.hashing.reconstruction import _drawn_flips
