@@ -20,7 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from proxcode.hamming import Codes, pack
 from proxcode.hashing.base import Matrix
-from proxcode.utils.blocks import map_blocks
+from proxcode.utils.blocks import map_blocks, sum_blocks
 
 # The ridge of the regression on bits, relative to the variance of a balanced bit.
 RIDGE = 1e-3
@@ -145,15 +145,8 @@ class ByteDecoder:
 def fit_linear(X: Matrix, bits: Matrix) -> Matrix:
     """Return the vectors of bits: the ridge regression of centred samples on bits of -1 and +1, shape (p, d)."""
     n, p = bits.shape
-    gram, moments = np.zeros((p, p)), np.zeros((p, X.shape[1]))
-
-    def sums_of(rows: slice) -> tuple[Matrix, Matrix]:
-        block = bits[rows].astype(X.dtype)
-        return block.T @ block, block.T @ X[rows]
-
-    for _, (block_gram, block_moments) in map_blocks(sums_of, n):
-        gram += block_gram
-        moments += block_moments
+    gram = sum_blocks(lambda rows: (block := bits[rows].astype(X.dtype)).T @ block, n)
+    moments = sum_blocks(lambda rows: bits[rows].astype(X.dtype).T @ X[rows], n)
     gram[np.diag_indices(p)] += RIDGE * n
     return cho_solve(cho_factor(gram), moments)
 

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from proxcode.cut.initial import signs_of
+from proxcode.hamming import distances, pack
 from proxcode.hashing.base import Labels, Matrix, Vector
 from proxcode.hashing.components import make_inputs, principal_components, project, restore_inputs
 from proxcode.hashing.decoder import ByteDecoder, fit_decoder
 from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash
+from proxcode.metrics import count_pairs, mean_average_precision
 from proxcode.storage.state import State
-from proxcode.utils.blocks import map_blocks, one_blas_thread
+from proxcode.utils.blocks import map_blocks, one_blas_thread, sum_blocks
 from proxcode.utils.rows import evenly_spaced
 from proxcode.utils.validation import check_integer, check_number
 
@@ -171,7 +174,10 @@ class Ranking:
         self.mean_square = 2 * float(np.var(samples, axis=0, dtype=np.float64).sum()) or 1.0
         self.is_blind = n_queries < MIN_QUERIES
         if not self.is_blind:
-            self.neighbors = nearest(self.queries, self.base, min(N_NEIGHBORS, len(self.base) // 4))
+            squares = (self.base * self.base).sum(axis=1) - 2 * (self.queries @ self.base.T)
+            k = min(N_NEIGHBORS, len(self.base) // 4)
+            self.is_near = np.zeros(squares.shape, bool)
+            np.put_along_axis(self.is_near, np.argpartition(squares, k - 1, axis=1)[:, :k], True, axis=1)
         self._known: dict[tuple[float, float], float] = {}
         # Of the last kernel that was asked for.
         self._projected: dict[float, tuple[Matrix, Matrix]] = {}
@@ -193,43 +199,32 @@ class Ranking:
             c = max(1, round(share * self.n_bits))
             base, queries = (values[:, :c] for values in self._components(gamma))
             R = rotate(base, self.n_bits, COMPARED_ROTATIONS, np.random.default_rng(self.seed)).astype(base.dtype)
-            products = signs(queries @ R) @ signs(base @ R).T
-            self._known[gamma, share] = mean_average_precision(-products, self.neighbors)
+            query_codes, codes = pack(queries @ R >= 0), pack(base @ R >= 0)
+            counts = count_pairs(
+                len(queries),
+                self.n_bits + 1,
+                lambda rows: self.is_near[rows],
+                lambda rows: distances(query_codes[rows], codes),
+            )
+            self._known[gamma, share] = mean_average_precision(*counts)
         return self._known[gamma, share]
 
 
-def rotate(V: Matrix, n_bits: int, n_rotations: int, rng: np.random.Generator) -> Vector:
-    """Return R, with orthonormal rows or columns, such that VR is near to its signs, shape (n_components, n_bits)."""
+def rotate(V: Matrix, n_bits: int, n_rotations: int, rng: np.random.Generator | np.random.RandomState) -> Vector:
+    """Return R, with orthonormal rows or columns, such that VR is near to its signs, shape (n_components, n_bits).
+
+    Starting from a random R, B = sign(VR) and R = U_A U_B' of the singular value decomposition B'V = U_B S U_A', which
+    brings VR nearest to B, are updated in turns.
+    """
     c = V.shape[1]
-    R = np.linalg.qr(rng.standard_normal((max(c, n_bits), max(c, n_bits))))[0][:c, :n_bits]
+    size = max(c, n_bits)
+    R = np.linalg.qr(rng.standard_normal((size, size)))[0][:c, :n_bits]
+
+    def correlations(rows: slice) -> Matrix:
+        """Return B'V for the nearest corners B = sign(VR) of some rows."""
+        return signs_of(V[rows] @ R.astype(V.dtype)).astype(V.dtype).T @ V[rows]
+
     for _ in range(n_rotations):
-        directions = R.astype(V.dtype)
-        correlations = np.zeros((c, n_bits))
-        for _, block in map_blocks(lambda rows: V[rows].T @ signs(V[rows] @ directions), len(V)):  # noqa: B023
-            correlations += block
-        left, _, right = np.linalg.svd(correlations, full_matrices=False)
-        R = left @ right
+        U_B, _, U_A_transposed = np.linalg.svd(sum_blocks(correlations, len(V)), full_matrices=False)
+        R = U_A_transposed.T @ U_B.T
     return R
-
-
-def signs(values: Matrix) -> Matrix:
-    """Return +1 where a value is at least 0 and -1 elsewhere, in the same precision."""
-    return np.where(values >= 0, values.dtype.type(1), values.dtype.type(-1))
-
-
-def nearest(queries: Matrix, base: Matrix, k: int) -> Matrix:
-    """Return the rows of the k nearest base samples of each query, in no order."""
-    squares = (base * base).sum(axis=1) - 2 * (queries @ base.T)
-    return np.argpartition(squares, k - 1, axis=1)[:, :k]
-
-
-def mean_average_precision(distances: Matrix, neighbors: Matrix) -> float:
-    """Return the mean average precision of `neighbors` in the order of `distances`, ties at their mean rank."""
-    ordered = np.sort(distances, axis=1)
-    found = np.sort(np.take_along_axis(distances, neighbors, axis=1), axis=1)
-    places = np.arange(1, found.shape[1] + 1)
-    precisions = []
-    for row, values in zip(ordered, found, strict=True):
-        first, last = np.searchsorted(row, values, "left"), np.searchsorted(row, values, "right")
-        precisions.append(places / np.maximum((first + 1 + last) / 2, places))
-    return float(np.mean(precisions))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from proxcode.utils.blocks import map_blocks
+from proxcode.utils.blocks import map_blocks, sum_blocks
 
 Matrix = NDArray[Any]
 Real = NDArray[np.float64]
@@ -24,15 +24,6 @@ def map_rows(function: Callable[[Matrix], Matrix], X: Matrix, n_columns: int) ->
     for rows, block in map_blocks(lambda rows: function(X[rows]), len(X)):
         out[rows] = block
     return out
-
-
-def sum_blocks(function: Callable[[slice], Matrix], n: int) -> Real:
-    """Return the sum of function(rows) over blocks of the rows 0, ..., n - 1, computed on all cores."""
-    blocks = (block for _, block in map_blocks(function, n))
-    total = next(blocks).astype(np.float64)
-    for block in blocks:
-        total += block
-    return total
 
 
 def signs(values: Any) -> Real:

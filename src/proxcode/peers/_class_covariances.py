@@ -5,7 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import eigh
 
-from proxcode.peers._arrays import Integers, Matrix, Real, sum_blocks, with_positive_largest
+from proxcode.peers._arrays import Integers, Matrix, Real, with_positive_largest
+from proxcode.utils.blocks import sum_blocks
 
 
 class ClassCovariances(NamedTuple):

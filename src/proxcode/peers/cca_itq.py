@@ -17,10 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from proxcode.hashing.rotation import rotate
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, project
 from proxcode.peers._base import AxisPeer, LinearPeer, SupervisedPeer
 from proxcode.peers._class_covariances import axes_of, class_covariances
-from proxcode.peers.itq import quantising_rotation
 from proxcode.utils.validation import check_integer, check_number
 
 
@@ -58,7 +58,7 @@ class CCAITQ(AxisPeer, LinearPeer, SupervisedPeer):
             [canonical * correlations**power, self._uncorrelated(C, canonical, correlations[-1] ** power)]
         )
         V = project(X, self.mean_, directions)
-        self.directions_ = directions @ quantising_rotation(V, n_rotations, rng)
+        self.directions_ = directions @ rotate(V, self.n_bits, n_rotations, rng)
 
     def _uncorrelated(self, C: Real, canonical: Real, length: float) -> Real:
         """Return directions of the principal components of X minus its regression on the canonical variables."""

@@ -18,8 +18,9 @@ the current bits until no flip improves.
 import numpy as np
 from scipy.linalg import solve
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, project, random_subset, signs, sum_blocks
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, project, random_subset, signs
 from proxcode.peers._base import SupervisedPeer
+from proxcode.utils.blocks import sum_blocks
 
 SAMPLES, ALTERNATIONS = 10, 3
 RIDGE = 1.0

@@ -12,9 +12,8 @@ Gong, Lazebnik, "Iterative Quantization: A Procrustean Approach to Learning Bina
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from proxcode.peers._arrays import Matrix, Real, Rng, principal_axes, project, sum_blocks
+from proxcode.hashing.rotation import rotate
+from proxcode.peers._arrays import Matrix, Rng, principal_axes, project
 from proxcode.peers._base import AxisPeer, LinearPeer
 from proxcode.utils.validation import check_integer
 
@@ -38,20 +37,4 @@ class ITQ(AxisPeer, LinearPeer):
         n_rotations = check_integer("n_rotations", self.n_rotations, 0)
         self.mean_, axes = principal_axes(X, self.n_bits)
         V = project(X, self.mean_, axes).astype(X.dtype, copy=False)
-        self.directions_ = axes @ quantising_rotation(V, n_rotations, rng)
-
-
-def quantising_rotation(V: Matrix, n_rotations: int, rng: Rng) -> Real:
-    """Return the rotation R of centred samples V, shape (n, p), that minimises |sign(VR) - VR|^2: steps 2 to 5."""
-    p = V.shape[1]
-    R, _ = np.linalg.qr(rng.standard_normal((p, p)))
-
-    def correlations(rows: slice) -> Matrix:
-        """Return B'V for the nearest corners B = sign(VR) of some rows."""
-        corners = np.where(V[rows] @ R.astype(V.dtype) >= 0, 1, -1).astype(V.dtype)
-        return corners.T @ V[rows]
-
-    for _ in range(n_rotations):
-        U_B, _, U_A_transposed = np.linalg.svd(sum_blocks(correlations, len(V)))
-        R = U_A_transposed.T @ U_B.T
-    return R
+        self.directions_ = axes @ rotate(V, self.n_bits, n_rotations, rng)

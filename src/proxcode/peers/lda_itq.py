@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from proxcode.hashing.rotation import rotate
 from proxcode.peers._arrays import Integers, Matrix, Rng, project
 from proxcode.peers._base import AxisPeer, LinearPeer, SupervisedPeer
 from proxcode.peers._class_covariances import axes_of, class_covariances, inverse_root, remaining_axes, shrunk
-from proxcode.peers.itq import quantising_rotation
 from proxcode.utils.validation import check_integer, check_number
 
 
@@ -49,4 +49,4 @@ class LDAITQ(AxisPeer, LinearPeer, SupervisedPeer):
         _, others = remaining_axes(total, discriminants, self.n_bits - n_discriminants)
         directions = whitening @ np.column_stack([discriminants, others])
         V = project(X, self.mean_, directions)
-        self.directions_ = directions @ quantising_rotation(V, n_rotations, rng)
+        self.directions_ = directions @ rotate(V, self.n_bits, n_rotations, rng)

@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.peers._arrays import Matrix, Real, Rng, signs, sum_blocks
+from proxcode.peers._arrays import Matrix, Real, Rng, signs
 from proxcode.peers._kernel_features import KernelPeer, UnitRows, centred_kernel, leading, whitener
+from proxcode.utils.blocks import sum_blocks
 
 RHO = 2.0
 GAMMA = 1e-6

@@ -12,6 +12,8 @@ from threading import Lock
 from typing import Any, TypeVar
 
 import joblib
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 # Rows per block.
@@ -76,6 +78,15 @@ def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> It
                     yield _finished(*pending.popleft())
             while pending:
                 yield _finished(*pending.popleft())
+
+
+def sum_blocks(function: Callable[[slice], NDArray[Any]], n: int) -> NDArray[np.float64]:
+    """Return the sum of function(rows) over blocks of the rows 0, ..., n - 1, computed on all cores."""
+    blocks = (block for _, block in map_blocks(function, n))
+    total = next(blocks).astype(np.float64)
+    for block in blocks:
+        total += block
+    return total
 
 
 def _finished(rows: slice, future: Future[T]) -> tuple[slice, T]:
