@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 from proxcode.code import ProximityPreservingCode
 from proxcode.hashing import ReconstructionHash, SVMHash
 from proxcode.peers import PEERS, QUANTISERS
-from proxcode.peers._base import SupervisedPeer
+from proxcode.peers._base import Peer, SupervisedPeer
 from proxcode.peers.hadamard import hadamard_order
 from proxcode.peers.quantisers import FaissOPQ, FaissRQ
 from proxcode.proximity import Nearest, Proximity, SameLabel
+from proxcode.search import FloatQueries
 from proxcode.threshold import EqualErrorThreshold
 from proxcode.weights import GradientWeights
 
@@ -86,14 +87,14 @@ def _ppc_of_the_paper(n_bits: int, seed: int, proximity: Proximity | None) -> An
 
 
 class FloatQueryModel:
-    """A model whose codes are compared with float queries.
+    """A model whose codes are compared with float queries: its own, or for a peer its margins as weights of bits.
 
     Parameters
     ----------
-    model : ProximityPreservingCode
+    model : ProximityPreservingCode or Peer
     """
 
-    def __init__(self, model: ProximityPreservingCode) -> None:
+    def __init__(self, model: Any) -> None:
         self.model = model
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -111,7 +112,9 @@ class FloatQueryModel:
 
     def distances(self, X: Any, codes: Any) -> Any:
         """Return the distances of float queries to codes."""
-        return self.model.query(X).distances(codes)
+        is_peer = isinstance(self.model, Peer)
+        queries = FloatQueries.from_weights(self.model.scores(X)) if is_peer else self.model.query(X)
+        return queries.distances(codes)
 
 
 def _job(proximity: Proximity, hash_function: Any = None, *, float_queries: bool = False) -> Method:
@@ -143,6 +146,10 @@ JOBS: dict[str, Method] = {
     "PPC-nearest": _job(Nearest()),
     "PPC-nearest-float": _job(Nearest(), float_queries=True),
     "PPC-reconstruction": _job(Nearest(), ReconstructionHash(), float_queries=True),
+    # Signs of all centred coordinates: the number of bits is that of the features.
+    "Sign-float": Method(
+        lambda n_bits, seed, ignored: FloatQueryModel(PEERS["Sign"](n_bits=n_bits, centred=True)), fit_each
+    ),
     "PPC-new-classes": _job(SameLabel(new_classes=True)),
     **({"FAISS-OPQ": _peer("", FaissOPQ), "FAISS-RQ": _peer("", FaissRQ)} if find_spec("faiss") else {}),
 }
