@@ -2,7 +2,6 @@
 
 import warnings
 
-import numba
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,14 +19,6 @@ from proxcode.storage.state import State
 from proxcode.utils.labels import class_numbers
 
 seeds = st.integers(0, 2**32 - 1)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
 
 
 def signs(proximity, n, y=None, X=None):

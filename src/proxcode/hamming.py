@@ -2,8 +2,7 @@
 
 A code of p bits is stored in ceil(p / 8) bytes in the bit order of `numpy.packbits`; n codes are an array of shape (n,
 ceil(p / 8)). The kernels read the same bytes as little-endian 64-bit words, one plane per word: an array of shape
-(n_words, n). The number of words is padded with zeros to a power of two, because a kernel is compiled once for each
-number of words: at most five times for codes of up to 1024 bits.
+(n_words, n).
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxcode.utils.threads import in_threads
 from proxcode.utils.validation import check_integer
 
 Codes = NDArray[np.uint8]
@@ -82,8 +82,7 @@ def to_words(codes: ArrayLike) -> Words:
     """Convert packed codes of shape (n, n_bytes) to word planes of shape (n_words, n)."""
     codes = check_codes(codes)
     n, n_bytes = codes.shape
-    # The smallest power of two that holds the bytes.
-    n_words = 1 << max(0, -(-n_bytes // 8) - 1).bit_length()
+    n_words = max(1, -(-n_bytes // 8))
     padded = np.zeros((n, 8 * n_words), np.uint8)
     padded[:, :n_bytes] = codes
     return np.ascontiguousarray(padded.view("<u8").T)
@@ -120,7 +119,7 @@ class GrowingCode:
         """Append one bit per sample, a vector of -1 and +1; +1 is stored as 1, -1 as 0."""
         word, place = divmod(self.n_bits, WORD)
         if word == len(self.words):
-            self.words = np.vstack([self.words, np.zeros_like(self.words)])
+            self.words = np.vstack([self.words, np.zeros_like(self.words[:1])])
         # The bit order of packbits, read as little-endian words.
         shift = np.uint64(8 * (place // 8) + 7 - place % 8)
         # Objects that refer to the words of the shorter code stay valid.
@@ -192,5 +191,6 @@ def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.floa
     weights = np.zeros((len(margins), 8 * n_bytes), np.float32)
     weights[:, : margins.shape[1]] = np.tanh(np.abs(margins))
     out = np.zeros((len(margins), len(codes)), np.float32)
-    add_weighted_distances(pack(margins >= 0), weights, codes, out)
+    signs = pack(margins >= 0)
+    in_threads(lambda query: add_weighted_distances(signs, weights, codes, query, out), range(len(out)))
     return out

@@ -1,6 +1,6 @@
 """Near and far pairs against dense n x n matrices."""
 
-import numba
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -56,15 +56,6 @@ def make_case(kind, seed, n, n_bits, n_distinct=7):
 
 def random_partition(rng, n):
     return rng.choice(np.array([-1, 1], np.int8), n)
-
-
-@pytest.fixture
-def set_threads():
-    if numba.config.NUMBA_NUM_THREADS < 2:
-        pytest.skip("one core")
-    before = numba.get_num_threads()
-    yield numba.set_num_threads
-    numba.set_num_threads(before)
 
 
 @pytest.mark.parametrize("kind", [same_class, shared_label])
@@ -144,16 +135,35 @@ def test_small_weights_keep_their_digits_bepartition_the_largest(kind, rng):
 
 @pytest.mark.parametrize("n_bits", [20, 130])
 @pytest.mark.parametrize("kind", KINDS)
-def test_same_results_for_any_number_of_threads(kind, n_bits, set_threads):
+def test_same_results_for_any_number_of_threads(kind, n_bits, monkeypatch):
+    monkeypatch.setattr("proxcode.pairs.groups.PARALLEL_PAIRS", 0)
+    monkeypatch.setattr("proxcode.pairs.groups.LISTED_PAIRS", 1000)
+
     def results(n_threads):
-        set_threads(n_threads)
+        monkeypatch.setattr(joblib, "cpu_count", lambda: n_threads)
         rng = np.random.default_rng(6)
         coded, graph, *_ = make_case(kind, 5, 600, n_bits, n_distinct=300)
         x, partition = rng.normal(size=600), random_partition(rng, 600)
         return *coded.counts(), graph.matvec(x), graph.absolute_degrees(), graph.field(partition)
 
-    for one, two in zip(results(1), results(2), strict=True):
+    for one, two, three in zip(results(1), results(2), results(3), strict=True):
         np.testing.assert_array_equal(one, two)
+        np.testing.assert_array_equal(one, three)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_work_in_stripes_and_in_pieces_sums_over_all_pairs(kind, monkeypatch):
+    monkeypatch.setattr("proxcode.pairs.groups.PARALLEL_PAIRS", 0)
+    # Rows of more than two pieces of 512 columns; a group for nearly every sample.
+    coded, graph, Y, H, W = make_case(kind, 3, 1300, 40, n_distinct=1200)
+    x, partition = np.random.default_rng(0).normal(size=1300), random_partition(np.random.default_rng(1), 1300)
+    np.testing.assert_allclose(graph.matvec(x), W @ x, rtol=1e-10, atol=1e-10)
+    for counts, sign in zip(coded.counts(), (1, -1), strict=True):
+        np.testing.assert_array_equal(counts, np.bincount(H[np.triu(sign == Y, 1)], minlength=41))
+    field = graph.field(partition)
+    for node in (0, 511, 512, 513, 700, 1299):
+        graph.flip(node, partition, field)
+    np.testing.assert_allclose(graph.local_fields(partition, field), W @ partition, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

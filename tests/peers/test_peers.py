@@ -1,7 +1,6 @@
 """Peers against slow transcriptions of their formulae."""
 
-from types import SimpleNamespace
-
+import joblib
 import numpy as np
 import pytest
 from scipy.linalg import hadamard
@@ -209,7 +208,7 @@ def test_classifier_code_shorter_than_the_classes_gives_each_a_codeword(digits):
 def with_workers(monkeypatch):
     """Blocks of 100 rows; returns a function that sets the number of workers."""
     monkeypatch.setattr(_blocks.map_blocks, "__defaults__", (100,))
-    return lambda n: monkeypatch.setattr(_blocks, "joblib", SimpleNamespace(cpu_count=lambda: n))
+    return lambda n: monkeypatch.setattr(joblib, "cpu_count", lambda: n)
 
 
 @pytest.mark.parametrize(

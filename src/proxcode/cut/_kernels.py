@@ -11,8 +11,10 @@ arrays of floats.
 import numpy as np
 from numba import njit
 
+from proxcode.utils.jit import kernel
 
-@njit(cache=True)
+
+@kernel
 def sweep_fields(rows, partition, field, tolerance):
     """Flip each node in turn with b_i s_i < -tolerance_i; updates `partition` and `field`, returns the flips."""
     flips = 0
@@ -33,7 +35,7 @@ def sweep_fields(rows, partition, field, tolerance):
     return flips
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_dense_rows(weights, x, total):
     """Add sum_i x_i W[i] to `total`: the product Wx of symmetric weights, each read once in its own type."""
     for i in range(x.size):
@@ -60,7 +62,7 @@ def _flip(rows, i, partition, stability):
     stability[i] = -own
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def anneal_nodes(rows, partition, stability, table, offsets, temperatures):
     """Make one Metropolis sweep per temperature T; e_i = -log u_i is read from a lookup table at an offset.
 
@@ -77,7 +79,7 @@ def anneal_nodes(rows, partition, stability, table, offsets, temperatures):
     return flips
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sweep_nodes(rows, partition, stability, tolerance):
     """`sweep_fields` with stabilities in place of the field."""
     flips = 0
@@ -88,7 +90,7 @@ def sweep_nodes(rows, partition, stability, tolerance):
     return flips
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def compute_stability(rows, partition, stability):
     """Compute stability[i] = b_i sum_j w_ij b_j over j other than i."""
     for i in range(partition.size):
@@ -104,7 +106,7 @@ def compute_stability(rows, partition, stability):
         stability[i] = total * partition[i] - own
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_components(rows, best, other):
     """Adopt from `other` each connected component of the difference to `best` that does not decrease b'Wb.
 
@@ -135,7 +137,7 @@ def keep_components(rows, best, other):
                 best[component[k]] = other[component[k]]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enumerate_partitions(weights):
     """Return the best of all partitions whose last entry is +1; W has no diagonal, n is small.
 
@@ -162,7 +164,7 @@ def enumerate_partitions(weights):
     return best_partition
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mix_sparse(indptr, indices, data, vectors, norms):
     """Make one sweep of the mixing method: v_i <- sum_j w_ij v_j, normalised, node by node.
 

@@ -1,10 +1,11 @@
 """Numba kernels of hash functions; they are serial and release Python's lock."""
 
 import numpy as np
-from numba import njit
+
+from proxcode.utils.jit import kernel
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def descend(gram, fields, codes, flips):
     """Lower c'Gc - 2 f'c of each code by flips of single bits; of several descents keep the best.
 

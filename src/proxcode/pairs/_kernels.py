@@ -1,182 +1,250 @@
-"""Numba kernels over packed codes.
+"""Numba kernels over pairs of samples with packed codes.
 
-Everywhere `words` is a tuple of uint64 arrays of shape (n,), one array per 64 bits of code: its length is part of its
-type, so that the loop over the words of a pair is unrolled and the loop over samples is vectorised for every code
-length. `near[h]`, `far[h]` and `table[h]` are weights of pairs at Hamming distance h.
+Everywhere `words` is an array of uint64, shape (n_words, n), with 64 bits of the codes in each row. `near[h]`, `far[h]`
+and `table[h]` are weights of pairs at Hamming distance h.
+
+The pairs (i, j), i < j, are visited once for both samples: row i in pieces of PIECE columns, whose distances and
+weights stay in the processor's cache. A kernel visits the rows `stripe`, `stripe` + `n_stripes`, ..., so that threads
+share a triangle evenly; the number of stripes is fixed by that of the samples, and results do not depend on that of the
+threads.
 
 Ranges run over unsigned indices: numba lets signed ones count from the end, and the check would keep the loop scalar.
-Each output element is summed by one thread in a fixed order: results do not depend on the number of threads.
 """
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from proxcode.utils.jit import kernel
 from proxcode.utils.kernels import popcount
 
-ONE = np.uint64(1)
-N_STRIPES = 16  # rows are dealt to this many stripes: enough to balance a triangle over the cores
+PIECE = 512
 
 
-@njit(inline="always")
-def _distance(words, i, j):
-    distance = popcount(words[0][i] ^ words[0][j])
-    for w in range(1, len(words)):
-        distance += popcount(words[w][i] ^ words[w][j])
-    return distance
+@njit
+def _find_distances(words, i, start, stop, distance):
+    """distance[j - start] = h(i, j) for start <= j < stop."""
+    first, size = np.uint64(start), np.uint64(stop - start)
+    own = words[0, i]
+    for j in range(size):
+        distance[j] = popcount(own ^ words[0, first + j])
+    for w in range(1, words.shape[0]):
+        own = words[w, i]
+        for j in range(size):
+            distance[j] += popcount(own ^ words[w, first + j])
 
 
-@njit(inline="always")
-def _sum_range(words, table, x, i, start, stop):
-    """Sum of table[h(i, j)] x[j] over start <= j < stop."""
-    s = 0.0
+@njit
+def _look_up(table, distance, start, stop, weight):
+    """weight[j] = table[distance[j]] for start <= j < stop."""
     for j in range(np.uint64(start), np.uint64(stop)):
-        s += table[_distance(words, i, j)] * x[j]
-    return s
+        weight[j] = table[distance[j]]
 
 
-@njit(parallel=True, fastmath=True, cache=True)
-def add_class_field(words, near, far, x, lower, upper, out):
-    """out[i] += sum over j != i of w_ij x[j]; groups are sorted by class, and that of i is lower[i] to upper[i] - 1."""
-    for i in prange(x.size):
-        s = _sum_range(words, far, x, i, 0, lower[i]) + _sum_range(words, near, x, i, lower[i], i)
-        s += _sum_range(words, near, x, i, i + 1, upper[i]) + _sum_range(words, far, x, i, upper[i], x.size)
-        out[i] += s
+@njit(fastmath=True)
+def _add_pairs(weight, i, start, stop, x, out):
+    """Add the pairs (i, j), start <= j < stop, to the field of both samples; weight[j - start] is that of a pair."""
+    first, own, s = np.uint64(start), x[i], 0.0
+    for j in range(np.uint64(stop - start)):
+        s += weight[j] * x[first + j]
+        out[first + j] += weight[j] * own
+    out[i] += s
 
 
-@njit(parallel=True, fastmath=True, cache=True)
-def add_mask_field(words, near, far, x, masks, out):
+@kernel
+def add_class_field(words, near, far, x, upper, stripe, n_stripes, out):
+    """out[i] += sum over j != i of w_ij x[j]; groups are sorted by class, and that of i ends before upper[i]."""
+    distance, weight = np.empty(PIECE, np.uint64), np.empty(PIECE)
+    for i in range(stripe, x.size, n_stripes):
+        for start in range(i + 1, x.size, PIECE):
+            stop = min(start + PIECE, x.size)
+            n_near = min(max(0, upper[i] - start), stop - start)
+            _find_distances(words, i, start, stop, distance)
+            _look_up(near, distance, 0, n_near, weight)
+            _look_up(far, distance, n_near, stop - start, weight)
+            _add_pairs(weight, i, start, stop, x, out)
+
+
+@kernel
+def add_mask_field(words, near, far, x, masks, stripe, n_stripes, out):
     """out[i] += sum over j != i of w_ij x[j]; a pair is near where its masks meet."""
-    for i in prange(x.size):
-        s = 0.0
-        for j in range(x.size):
-            if j != i:
-                table = near if masks_meet(masks, i, j) else far
-                s += table[_distance(words, i, j)] * x[j]
-        out[i] += s
+    distance, weight, meet = np.empty(PIECE, np.uint64), np.empty(PIECE), np.empty(PIECE, np.uint64)
+    tables = np.concatenate((far, near))
+    for i in range(stripe, x.size, n_stripes):
+        for start in range(i + 1, x.size, PIECE):
+            stop = min(start + PIECE, x.size)
+            _find_distances(words, i, start, stop, distance)
+            _find_meeting(masks, i, start, stop, meet)
+            _shift(distance, meet, far.size, stop - start)
+            _look_up(tables, distance, 0, stop - start, weight)
+            _add_pairs(weight, i, start, stop, x, out)
 
 
-@njit(parallel=True, fastmath=True, cache=True)
-def add_list_field(words, near, far, x, indptr, indices, out):
-    """out[i] += sum over j != i of w_ij x[j]; the near j of row i are listed in ascending order, and i among them."""
-    for i in prange(x.size):
-        s = 0.0
-        start = 0
-        for k in range(indptr[i], indptr[i + 1]):
-            j = indices[k]
-            s += _sum_range(words, far, x, i, start, j)
-            if j != i:
-                s += near[_distance(words, i, j)] * x[j]
-            start = j + 1
-        out[i] += s + _sum_range(words, far, x, i, start, x.size)
+@kernel
+def add_list_field(words, near, far, x, indptr, indices, stripe, n_stripes, out):
+    """out[i] += sum over j != i of w_ij x[j]; the near j of row i are listed in ascending order."""
+    distance, weight = np.empty(PIECE, np.uint64), np.empty(PIECE)
+    for i in range(stripe, x.size, n_stripes):
+        k = indptr[i]
+        while k < indptr[i + 1] and indices[k] <= i:
+            k += 1
+        for start in range(i + 1, x.size, PIECE):
+            stop = min(start + PIECE, x.size)
+            _find_distances(words, i, start, stop, distance)
+            _look_up(far, distance, 0, stop - start, weight)
+            while k < indptr[i + 1] and indices[k] < stop:
+                j = indices[k] - start
+                weight[j] = near[distance[j]]
+                k += 1
+            _add_pairs(weight, i, start, stop, x, out)
 
 
-@njit(parallel=True, fastmath=True, cache=True)
-def add_cross_field(words, row_numbers, table, columns, x, out):
-    """out[k] += sum over all columns j of table[h(row_numbers[k], columns[j])] x[j]."""
-    n_words = len(words)
-    for k in prange(row_numbers.size):
-        i = row_numbers[k]
-        s = 0.0
-        for j in range(np.uint64(0), np.uint64(x.size)):
-            distance = popcount(words[0][i] ^ columns[0][j])
-            for w in range(1, n_words):
-                distance += popcount(words[w][i] ^ columns[w][j])
-            s += table[distance] * x[j]
-        out[k] += s
+@kernel
+def add_row_field(words, rows, table, x, stripe, n_stripes, out):
+    """Add to the field of both samples the pairs of each of `rows` with every sample, itself included."""
+    distance, weight = np.empty(PIECE, np.uint64), np.empty(PIECE)
+    for k in range(stripe, rows.size, n_stripes):
+        for start in range(0, x.size, PIECE):
+            stop = min(start + PIECE, x.size)
+            _find_distances(words, rows[k], start, stop, distance)
+            _look_up(table, distance, 0, stop - start, weight)
+            _add_pairs(weight, rows[k], start, stop, x, out)
 
 
-@njit(inline="always")
-def _add_range(words, table, i, step, start, stop, field):
-    for j in range(np.uint64(start), np.uint64(stop)):
-        field[j] += step * table[_distance(words, i, j)]
+@njit
+def _add_range(words, table, i, step, start, stop, distance, field):
+    """field[j] += step * table[h(i, j)] for start <= j < stop."""
+    for first in range(start, stop, PIECE):
+        last = min(first + PIECE, stop)
+        _find_distances(words, i, first, last, distance)
+        for j in range(np.uint64(last - first)):
+            field[np.uint64(first) + j] += step * table[distance[j]]
 
 
-@njit(cache=True)
+@kernel
 def add_class_row(words, near, far, i, step, lower, upper, field):
     """field[j] += step * w_ij for j != i."""
-    _add_range(words, far, i, step, 0, lower, field)
-    _add_range(words, near, i, step, lower, i, field)
-    _add_range(words, near, i, step, i + 1, upper, field)
-    _add_range(words, far, i, step, upper, field.size, field)
+    distance = np.empty(PIECE, np.uint64)
+    _add_range(words, far, i, step, 0, lower, distance, field)
+    _add_range(words, near, i, step, lower, i, distance, field)
+    _add_range(words, near, i, step, i + 1, upper, distance, field)
+    _add_range(words, far, i, step, upper, field.size, distance, field)
 
 
-@njit(cache=True)
+@kernel
 def add_mask_row(words, near, far, i, step, masks, field):
     """field[j] += step * w_ij for j != i."""
-    for j in range(field.size):
-        if j != i:
-            table = near if masks_meet(masks, i, j) else far
-            field[j] += step * table[_distance(words, i, j)]
+    distance, meet, own = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64), field[i]
+    tables = np.concatenate((far, near))
+    for start in range(0, field.size, PIECE):
+        stop = min(start + PIECE, field.size)
+        _find_distances(words, i, start, stop, distance)
+        _find_meeting(masks, i, start, stop, meet)
+        _shift(distance, meet, far.size, stop - start)
+        for j in range(np.uint64(stop - start)):
+            field[np.uint64(start) + j] += step * tables[distance[j]]
+    field[i] = own
 
 
-@njit(cache=True)
+@kernel
 def add_list_row(words, near, far, i, step, indptr, indices, field):
     """field[j] += step * w_ij for j != i."""
-    start = 0
-    for k in range(indptr[i], indptr[i + 1]):
-        j = indices[k]
-        _add_range(words, far, i, step, start, j, field)
-        if j != i:
-            field[j] += step * near[_distance(words, i, j)]
-        start = j + 1
-    _add_range(words, far, i, step, start, field.size, field)
+    distance, weight, own = np.empty(PIECE, np.uint64), np.empty(PIECE), field[i]
+    k = indptr[i]
+    for start in range(0, field.size, PIECE):
+        stop = min(start + PIECE, field.size)
+        _find_distances(words, i, start, stop, distance)
+        _look_up(far, distance, 0, stop - start, weight)
+        while k < indptr[i + 1] and indices[k] < stop:
+            j = indices[k] - start
+            weight[j] = near[distance[j]]
+            k += 1
+        for j in range(np.uint64(stop - start)):
+            field[np.uint64(start) + j] += step * weight[j]
+    field[i] = own
 
 
-@njit(inline="always")
-def masks_meet(masks, i, j):
-    """Whether two label sets have a label in common."""
-    for w in range(masks.shape[0]):
-        if masks[w, i] & masks[w, j]:
-            return True
-    return False
+@njit
+def _find_meeting(masks, i, start, stop, meet):
+    """meet[j - start] is nonzero where the label sets of i and j have a label in common, start <= j < stop."""
+    first, size = np.uint64(start), np.uint64(stop - start)
+    own = masks[0, i]
+    for j in range(size):
+        meet[j] = own & masks[0, first + j]
+    for w in range(1, masks.shape[0]):
+        own = masks[w, i]
+        for j in range(size):
+            meet[j] |= own & masks[w, first + j]
 
 
-@njit(parallel=True, cache=True)
-def count_ranges(words, size, upper, n_bits):
-    """Histogram of h(i, j) over i < j < upper[i], each pair counted size[i] * size[j] times."""
-    n = size.size
-    counts = np.zeros((N_STRIPES, n_bits + 1), np.int64)
-    for stripe in prange(N_STRIPES):
-        # Neighbouring columns have a histogram each, so that equal distances do not wait for one another.
-        even, odd = np.zeros(n_bits + 1, np.int64), np.zeros(n_bits + 1, np.int64)
-        for i in range(stripe, n, N_STRIPES):
-            last = upper[i] - (upper[i] - i - 1) % 2
-            for j in range(np.uint64(i + 1), np.uint64(last), np.uint64(2)):
-                even[_distance(words, i, j)] += size[j]
-                odd[_distance(words, i, j + ONE)] += size[j + ONE]
-            if last < upper[i]:
-                even[_distance(words, i, last)] += size[last]
-            for h in range(n_bits + 1):
-                counts[stripe, h] += size[i] * (even[h] + odd[h])
-                even[h] = odd[h] = 0
-    return counts.sum(axis=0)
+@njit
+def _shift(distance, meet, n_distances, size):
+    """Distances of near pairs continue after those of far ones, in one table for both."""
+    for j in range(np.uint64(size)):
+        distance[j] += np.uint64(n_distances) if meet[j] != 0 else np.uint64(0)
 
 
-@njit(parallel=True, cache=True)
-def count_masks(words, masks, size, n_bits):
-    """Histogram of h(i, j) over i < j whose masks meet, each pair counted size[i] * size[j] times."""
-    n = size.size
-    counts = np.zeros((N_STRIPES, n_bits + 1), np.int64)
-    for stripe in prange(N_STRIPES):
-        own = np.zeros(n_bits + 1, np.int64)
-        for i in range(stripe, n, N_STRIPES):
-            for j in range(i + 1, n):
-                if masks_meet(masks, i, j):
-                    own[_distance(words, i, j)] += size[i] * size[j]
-        counts[stripe] = own
-    return counts.sum(axis=0)
+@njit
+def _count(distance, size, start, stop, counts):
+    """Add size[j] to the count of distance[j - start], start <= j < stop."""
+    first, last = np.uint64(start), np.uint64(stop - start)
+    # Neighbouring columns have a histogram each, so that equal distances do not wait for one another.
+    for j in range(np.uint64(0), last - last % np.uint64(2), np.uint64(2)):
+        counts[0, distance[j]] += size[first + j]
+        counts[1, distance[j + np.uint64(1)]] += size[first + j + np.uint64(1)]
+    if last % np.uint64(2):
+        counts[0, distance[last - np.uint64(1)]] += size[stop - 1]
 
 
-@njit(parallel=True, cache=True)
-def list_distances(words, first, second):
-    """Hamming distance of each listed pair."""
-    out = np.empty(first.size, np.int64)
-    for k in prange(first.size):
-        out[k] = _distance(words, first[k], second[k])
-    return out
+@njit
+def _move(counts, size, total):
+    """Add `size` times the counts to the total, and set them to zero."""
+    for h in range(total.size):
+        total[h] += size * (counts[0, h] + counts[1, h])
+        counts[0, h] = counts[1, h] = 0
 
 
-@njit(cache=True)
+@kernel
+def count_classes(words, size, upper, n_bits, stripe, n_stripes):
+    """Numbers of far pairs i < j at h = 0..n_bits, and of near pairs; each pair counts size[i] * size[j] times."""
+    distance, meet = np.empty(PIECE, np.uint64), np.ones(PIECE, np.uint64)
+    total, counts = np.zeros(2 * n_bits + 2, np.int64), np.zeros((2, 2 * n_bits + 2), np.int64)
+    for i in range(stripe, size.size, n_stripes):
+        for start in range(i + 1, size.size, PIECE):
+            stop = min(start + PIECE, size.size)
+            _find_distances(words, i, start, stop, distance)
+            _shift(distance, meet, n_bits + 1, min(max(0, upper[i] - start), stop - start))
+            _count(distance, size, start, stop, counts)
+        _move(counts, size[i], total)
+    return total
+
+
+@kernel
+def count_masks(words, size, masks, n_bits, stripe, n_stripes):
+    """Count far and near pairs as `count_classes`; a pair is near where its masks meet."""
+    distance, meet = np.empty(PIECE, np.uint64), np.empty(PIECE, np.uint64)
+    total, counts = np.zeros(2 * n_bits + 2, np.int64), np.zeros((2, 2 * n_bits + 2), np.int64)
+    for i in range(stripe, size.size, n_stripes):
+        for start in range(i + 1, size.size, PIECE):
+            stop = min(start + PIECE, size.size)
+            _find_distances(words, i, start, stop, distance)
+            _find_meeting(masks, i, start, stop, meet)
+            _shift(distance, meet, n_bits + 1, stop - start)
+            _count(distance, size, start, stop, counts)
+        _move(counts, size[i], total)
+    return total
+
+
+@kernel
+def list_distances(words, first, second, start, stop, out):
+    """out[k] = Hamming distance of the listed pair k, for start <= k < stop."""
+    for k in range(start, stop):
+        distance = 0
+        for w in range(words.shape[0]):
+            distance += popcount(words[w, first[k]] ^ words[w, second[k]])
+        out[k] = distance
+
+
+@kernel
 def next_improving(partition, field, group_of, own, tolerance, start):
     """Return the first sample from `start` on whose flip raises b'Wb, n where there is none.
 
@@ -189,7 +257,7 @@ def next_improving(partition, field, group_of, own, tolerance, start):
     return partition.size
 
 
-@njit(cache=True)
+@kernel
 def sweep_classes(words, near, far, lower, upper, group_of, own, tolerance, partition, field):
     """Flip in turn each sample whose flip raises b'Wb, groups sorted by class; return the number of flips."""
     flips = 0

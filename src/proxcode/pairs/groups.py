@@ -9,12 +9,11 @@ pairs run over groups of such samples with their sizes, and W is never stored:
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,25 +21,46 @@ from proxcode.cut import SignedGraph
 from proxcode.cut.graph import Vector
 from proxcode.cut.result import Partition
 from proxcode.hamming import Words
-from proxcode.pairs._kernels import count_ranges, next_improving
+from proxcode.pairs._kernels import list_distances, next_improving
 from proxcode.pairs.base import CodedPairs, Table
 from proxcode.utils.rows import ALL, Index
-
-Planes = tuple[NDArray[np.uint64], ...]
+from proxcode.utils.threads import in_threads
 
 # Pairs below which a kernel runs on one thread: a few milliseconds of work, less than waiting for other threads costs.
 PARALLEL_PAIRS = 10_000_000
+# Listed pairs, whose codes are read from anywhere, for one thread at a time.
+LISTED_PAIRS = 1_000_000
+# Parts into which larger work is divided, whatever the number of threads: the order of a sum decides its last digits.
+N_STRIPES = 16
 
 
-@contextmanager
-def threads_for(n_pairs: int) -> Iterator[None]:
-    """Restrict the kernels to one thread where there are few pairs."""
-    n_threads = numba.get_num_threads()
-    numba.set_num_threads(n_threads if n_pairs > PARALLEL_PAIRS else 1)
-    try:
-        yield
-    finally:
-        numba.set_num_threads(n_threads)
+def sum_stripes(of_stripe: Callable[[int, int], NDArray[Any]], n_pairs: int) -> NDArray[Any]:
+    """Return the sum of of_stripe(stripe, n_stripes) over the stripes of n_pairs pairs, computed on all cores."""
+    n_stripes = N_STRIPES if n_pairs > PARALLEL_PAIRS else 1
+    sums = in_threads(lambda stripe: of_stripe(stripe, n_stripes), range(n_stripes))
+    return np.add.reduce(sums)
+
+
+def sum_fields(add_field: Callable[[int, int, Vector], None], n_samples: int, n_pairs: int | None = None) -> Vector:
+    """Return the sum of what a kernel adds to the fields of samples in all stripes of n_pairs pairs; None: all."""
+
+    def of_stripe(stripe: int, n_stripes: int) -> Vector:
+        out = np.zeros(n_samples)
+        add_field(stripe, n_stripes, out)
+        return out
+
+    return sum_stripes(of_stripe, n_samples**2 if n_pairs is None else n_pairs)
+
+
+def pair_distances(words: Words, first: Index, second: Index) -> Index:
+    """Return the Hamming distances of listed pairs."""
+    out = np.empty(len(first), np.int64)
+
+    def of_part(start: int) -> None:
+        list_distances(words, first, second, start, min(start + LISTED_PAIRS, len(out)), out)
+
+    in_threads(of_part, range(0, len(out), LISTED_PAIRS))
+    return out
 
 
 @dataclass(frozen=True)
@@ -49,7 +69,7 @@ class Groups(CodedPairs):
 
     Attributes
     ----------
-    words : tuple of n_words ndarrays of uint64, shape (n_groups,)
+    words : ndarray of uint64, shape (n_words, n_groups)
         Code of each group.
     group_of : ndarray of int, shape (n_samples,)
     size : ndarray of int, shape (n_groups,)
@@ -59,7 +79,7 @@ class Groups(CodedPairs):
     n_bits : int
     """
 
-    words: Planes
+    words: Words
     group_of: Index
     size: Index
     near_within: NDArray[np.bool_]
@@ -67,26 +87,29 @@ class Groups(CodedPairs):
     samples = ALL
 
     @abstractmethod
-    def near_counts(self) -> Index:
-        """Return the numbers of near pairs of samples of different groups at Hamming distance h = 0..n_bits."""
+    def counts_between(self) -> tuple[Index, Index]:
+        """Return the numbers of near and far pairs of samples of different groups at Hamming distance h = 0..n_bits."""
 
     @abstractmethod
-    def add_field(self, near: Table, far: Table, x: Vector, out: Vector) -> None:
-        """out[i] += sum of w_ij x[j] over the groups j other than i."""
+    def field_between(self, near: Table, far: Table, x: Vector) -> Vector:
+        """Return for each group i the sum of w_ij x[j] over the groups j other than i."""
 
     @abstractmethod
     def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
         """field[j] += step * w_ij for the groups j other than i."""
 
+    def sum_counts(self, count: Callable[..., Index], near: NDArray[Any]) -> tuple[Index, Index]:
+        """Return what a kernel counts in all stripes: near and far pairs; `near` tells it which pairs are near."""
+        count_stripe = partial(count, self.words, self.size, near, self.n_bits)
+        far, near = np.split(sum_stripes(count_stripe, len(self.size) ** 2), 2)
+        return near, far
+
     def counts(self) -> tuple[Index, Index]:
-        n_groups = len(self.size)
-        with threads_for(n_groups**2):
-            everything = count_ranges(self.words, self.size, np.full(n_groups, n_groups), self.n_bits)
-            near = self.near_counts()
+        near, far = self.counts_between()
         within = self.size * (self.size - 1) // 2
-        everything[0] += within.sum()
         near[0] += within[self.near_within].sum()
-        return near, everything - near
+        far[0] += within[~self.near_within].sum()
+        return near, far
 
     def graph(self, near: Table, far: Table) -> "GroupGraph":
         return GroupGraph(self, near, far)
@@ -156,13 +179,10 @@ class GroupGraph(SignedGraph):
     def _group_field(self, x: Vector) -> Vector:
         groups = self.groups
         sums = np.bincount(groups.group_of, weights=x, minlength=len(groups.size)).astype(np.float64, copy=False)
-        out = self.own * sums
-        with threads_for(len(out) ** 2):
-            groups.add_field(self.near, self.far, sums, out)
-        return out
+        return self.own * sums + groups.field_between(self.near, self.far, sums)
 
 
-def group_samples(words: Words, keys: NDArray[Any]) -> tuple[Planes, NDArray[Any], Index, Index]:
+def group_samples(words: Words, keys: NDArray[Any]) -> tuple[Words, NDArray[Any], Index, Index]:
     """Merge samples of equal key and code, sorted by key.
 
     Parameters
@@ -184,7 +204,7 @@ def group_samples(words: Words, keys: NDArray[Any]) -> tuple[Planes, NDArray[Any
     group_of[order] = np.cumsum(is_new) - 1
     first = order[is_new]
     return (
-        tuple(np.ascontiguousarray(words[:, first])),
+        np.ascontiguousarray(words[:, first]),
         np.ascontiguousarray(keys[:, first]),
         group_of,
         np.bincount(group_of),

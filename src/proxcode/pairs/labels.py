@@ -1,6 +1,7 @@
 """Pairs that are near by their labels: the same class, or a label in common."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,12 @@ from proxcode.pairs._kernels import (
     add_class_row,
     add_mask_field,
     add_mask_row,
+    count_classes,
     count_masks,
-    count_ranges,
     sweep_classes,
 )
 from proxcode.pairs.base import Pairs, Table
-from proxcode.pairs.groups import GroupGraph, Groups, Subset, group_samples
+from proxcode.pairs.groups import GroupGraph, Groups, Subset, group_samples, sum_fields
 from proxcode.utils.rows import ALL, Index, Rows
 
 # Default number of samples from which the subsets of all bits are drawn; more do not improve the bits.
@@ -131,11 +132,11 @@ class ClassGroups(Groups):
     lower: Index
     upper: Index
 
-    def near_counts(self) -> Index:
-        return count_ranges(self.words, self.size, self.upper, self.n_bits)
+    def counts_between(self) -> tuple[Index, Index]:
+        return self.sum_counts(count_classes, self.upper)
 
-    def add_field(self, near: Table, far: Table, x: Vector, out: Vector) -> None:
-        add_class_field(self.words, near, far, x, self.lower, self.upper, out)
+    def field_between(self, near: Table, far: Table, x: Vector) -> Vector:
+        return sum_fields(partial(add_class_field, self.words, near, far, x, self.upper), len(x))
 
     def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
         add_class_row(self.words, near, far, i, step, int(self.lower[i]), int(self.upper[i]), field)
@@ -202,11 +203,11 @@ class LabelSetGroups(Groups):
 
     masks: Words
 
-    def near_counts(self) -> Index:
-        return count_masks(self.words, self.masks, self.size, self.n_bits)
+    def counts_between(self) -> tuple[Index, Index]:
+        return self.sum_counts(count_masks, self.masks)
 
-    def add_field(self, near: Table, far: Table, x: Vector, out: Vector) -> None:
-        add_mask_field(self.words, near, far, x, self.masks, out)
+    def field_between(self, near: Table, far: Table, x: Vector) -> Vector:
+        return sum_fields(partial(add_mask_field, self.words, near, far, x, self.masks), len(x))
 
     def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
         add_mask_row(self.words, near, far, i, step, self.masks, field)

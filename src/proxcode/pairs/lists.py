@@ -1,7 +1,7 @@
 """Pairs that are listed: near pairs alone, or near and far pairs."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from proxcode.cut import SparseGraph
 from proxcode.cut.graph import QuadraticForm, Vector
 from proxcode.hamming import GrowingCode
-from proxcode.pairs._kernels import add_cross_field, add_list_field, add_list_row, list_distances
+from proxcode.pairs._kernels import add_list_field, add_list_row, add_row_field, count_classes
 from proxcode.pairs.base import CodedPairs, Form, ListedNear, Pairs, Table
-from proxcode.pairs.groups import GroupGraph, Groups, Planes, threads_for
+from proxcode.pairs.groups import GroupGraph, Groups, pair_distances, sum_fields
 from proxcode.utils.rows import ALL, Index
 
 # Sums of n samples over a subset of L and back take 2 n L steps, those of all pairs n^2: exact up to n = EXACT_SHARE L.
@@ -52,7 +52,7 @@ class NearLists(Pairs):
     def with_code(self, code: GrowingCode) -> "ListGroups":
         samples = np.arange(self.n_samples)
         return ListGroups(
-            words=tuple(code.words),
+            words=code.words,
             group_of=samples,
             size=np.ones_like(samples),
             near_within=np.zeros(self.n_samples, bool),
@@ -77,13 +77,19 @@ class ListGroups(Groups):
     pairs: NearLists
 
     def near_counts(self) -> Index:
-        first = np.repeat(np.arange(len(self.size)), np.diff(self.pairs.indptr))
-        once = first < self.pairs.indices
-        distance = list_distances(self.words, first[once], self.pairs.indices[once])
+        """Return the numbers of near pairs at Hamming distance h = 0..n_bits."""
+        distance = pair_distances(self.words, self.pairs.first, self.pairs.second)
         return np.bincount(distance, minlength=self.n_bits + 1)
 
-    def add_field(self, near: Table, far: Table, x: Vector, out: Vector) -> None:
-        add_list_field(self.words, near, far, x, self.pairs.indptr, self.pairs.indices, out)
+    def counts_between(self) -> tuple[Index, Index]:
+        none_is_near = np.zeros(len(self.size), np.int64)
+        _, everything = self.sum_counts(count_classes, none_is_near)
+        near = self.near_counts()
+        return near, everything - near
+
+    def field_between(self, near: Table, far: Table, x: Vector) -> Vector:
+        lists = self.pairs.indptr, self.pairs.indices
+        return sum_fields(partial(add_list_field, self.words, near, far, x, *lists), len(x))
 
     def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
         add_list_row(self.words, near, far, i, step, self.pairs.indptr, self.pairs.indices, field)
@@ -117,8 +123,7 @@ class NearListsOfSubset(CodedPairs):
         """Return the counts of all near pairs, and those of the sampled far pairs scaled up to all."""
         if self._exact:
             return self.pairs.with_code(self.code).counts()
-        with threads_for(len(self.pairs.first)):
-            near = self.pairs.with_code(self.code).near_counts()
+        near = self.pairs.with_code(self.code).near_counts()
         n = self.pairs.n_samples
         n_far = n * (n - 1) // 2 - len(self.pairs.first)
         factor = n_far / max(1, int(self._subset_far.sum()))
@@ -148,26 +153,18 @@ class SubsetForm(QuadraticForm):
     """
 
     def __init__(self, pairs: NearLists, code: GrowingCode, near: Table, far: Table, samples: Index) -> None:
-        self.n_nodes, self.samples, self.far = pairs.n_samples, samples, far
-        self.words: Planes = tuple(code.words)
-        self.subset_words: Planes = tuple(np.ascontiguousarray(word[samples]) for word in code.words)
+        self.n_nodes, self.samples, self.far, self.words = pairs.n_samples, samples, far, code.words
         rows, columns = np.repeat(np.arange(self.n_nodes), np.diff(pairs.indptr)), pairs.indices
         in_subset = np.zeros(self.n_nodes)
         in_subset[samples] = 1.0
-        with threads_for(len(rows)):
-            distance = list_distances(self.words, rows, columns)
+        distance = pair_distances(self.words, rows, columns)
         weights = np.where(rows == columns, 0.0, near[distance])
         weights -= (in_subset[rows] + in_subset[columns]) * far[distance]
         self.corrections = sp.csr_array((weights, columns, pairs.indptr), shape=(self.n_nodes, self.n_nodes))
 
     def matvec(self, x: Vector) -> Vector:
-        out: Vector = self.corrections @ x
-        to_subset = np.zeros(len(self.samples))
-        with threads_for(len(out) * len(to_subset)):
-            add_cross_field(self.words, np.arange(len(out)), self.far, self.subset_words, x[self.samples], out)
-            add_cross_field(self.words, self.samples, self.far, self.words, x, to_subset)
-        out[self.samples] += to_subset
-        return out
+        of_subset = partial(add_row_field, self.words, self.samples, self.far, x)
+        return self.corrections @ x + sum_fields(of_subset, len(x), len(x) * len(self.samples))
 
 
 class ListedPairs(Pairs):
@@ -209,8 +206,7 @@ class ListedPairs(Pairs):
         return ListedPairs(first, second, self.near[kept], len(samples), held_back)
 
     def with_code(self, code: GrowingCode) -> "CodedList":
-        with threads_for(len(self.first)):
-            distance = list_distances(tuple(code.words), self.first, self.second)
+        distance = pair_distances(code.words, self.first, self.second)
         return CodedList(pairs=self, distance=distance, n_bits=code.n_bits)
 
     def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> "CodedList":

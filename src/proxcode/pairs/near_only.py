@@ -17,10 +17,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut import SparseGraph
-from proxcode.hamming import GrowingCode
-from proxcode.pairs._kernels import list_distances
+from proxcode.hamming import GrowingCode, Words
 from proxcode.pairs.base import CodedPairs, ListedNear, Pairs, Table
-from proxcode.pairs.groups import threads_for
+from proxcode.pairs.groups import pair_distances
 from proxcode.pairs.lists import renumbered
 from proxcode.utils.rows import ALL, Index
 
@@ -60,7 +59,7 @@ class NearOnlyPairs(Pairs):
 
     def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> "CodedNearOnly":
         """Return all near pairs, whose number is the cost, and far pairs of all samples."""
-        return CodedNearOnly(pairs=self, far=self.draw_far(rng), words=tuple(code.words), n_bits=code.n_bits)
+        return CodedNearOnly(pairs=self, far=self.draw_far(rng), words=code.words, n_bits=code.n_bits)
 
     def draw_far(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Draw distinct pairs that are not listed, shape (2, n_pairs); all of them where they are few."""
@@ -92,14 +91,14 @@ class CodedNearOnly(CodedPairs):
     pairs : NearOnlyPairs
     far : ndarray of int, shape (2, n_far)
         The far pairs drawn.
-    words : tuple of ndarrays of uint64
+    words : ndarray of uint64, shape (n_words, n_samples)
         Codes of the samples.
     n_bits : int
     """
 
     pairs: NearOnlyPairs
     far: NDArray[np.int64]
-    words: tuple[NDArray[np.uint64], ...]
+    words: Words
     n_bits: int
     samples = ALL
 
@@ -121,8 +120,7 @@ class CodedNearOnly(CodedPairs):
         return np.bincount(self._distances(pairs), minlength=self.n_bits + 1)
 
     def _distances(self, pairs: NDArray[np.int64]) -> Index:
-        with threads_for(pairs.shape[1]):
-            return list_distances(self.words, *pairs)
+        return pair_distances(self.words, *pairs)
 
 
 def hold_back(near: NDArray[np.int64]) -> ListedNear:

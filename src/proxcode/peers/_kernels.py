@@ -1,7 +1,8 @@
 """Compiled inner loops of binary reconstructive embeddings (`bre.py`) and of minimal loss hashing (`mlh.py`)."""
 
 import numpy as np
-from numba import njit
+
+from proxcode.utils.jit import kernel
 
 # Smallest relative width of an interval of weights that exceeds the rounding errors of its ends.
 NARROWEST = 1e-12
@@ -9,7 +10,7 @@ NARROWEST = 1e-12
 TIE = 1e-9
 
 
-@njit(fastmath=True, cache=True)
+@kernel(fastmath=True)
 def _field(errors, bit, i):
     """Return the sum over j of errors[i, j] bit[j]."""
     total = 0.0
@@ -18,7 +19,7 @@ def _field(errors, bit, i):
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_weight(errors, bit, margins, column, weight, n_bits):
     """Return the weight of one kernel column that minimises the sum of squared errors, and the resulting bit.
 
@@ -60,7 +61,7 @@ def best_weight(errors, bit, margins, column, weight, n_bits):
     return (at[place - 1] + at[place]) / 2, h
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def descend(errors, bits, margins, gram, anchors, weights, chosen):
     """Set weight chosen[k] of each bit k in turn to its best value; updates errors, bits, margins and weights in place.
 
@@ -81,7 +82,7 @@ def descend(errors, bits, margins, gram, anchors, weights, chosen):
         bits[k] = bit
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def loss_adjusted(margins, lines):
     """Return the codes g, then h, of -1 and +1 that maximise loss(g, h) + g'u + h'v for each pair.
 

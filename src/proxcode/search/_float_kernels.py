@@ -31,6 +31,7 @@ from proxcode.search._lanes import (
     store,
 )
 from proxcode.search._scan_kernels import doubled
+from proxcode.utils.jit import kernel
 
 # Codes whose bounds for all lanes are computed at a time: 16 KiB.
 LANE_BLOCK = 256
@@ -140,7 +141,7 @@ def _in_units(limit, lowest, step):
     return np.uint16(min(max(np.ceil((limit - lowest) / step), 0.0), 65535.0))
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, k, limit, start, stop):
     """Find at most k of the codes start to stop - 1 for each query, the nearest, at distances below `limit`.
 
@@ -247,7 +248,7 @@ def _sum_entries(planes, offsets, table, start, n, totals):
             totals[j] += entries[plane[j]]
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def bit_effects(table):
     """Return the difference that each bit makes to a table of shape (n_bytes, 256), and what it leaves unexplained.
 
@@ -272,7 +273,7 @@ def bit_effects(table):
     return effect, smallest, largest
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scan_one(planes, offsets, table, best, weights, step, lowest, k, limit, start, stop):
     """Find at most k of the codes start to stop - 1, the nearest of one query, at distances below `limit`.
 

@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
+from proxcode.utils.jit import kernel
+
 # Codes whose distances are computed at a time.
 BLOCK = 4096
 # Codes whose smallest distance is compared with the limit before the codes are examined one by one.
@@ -121,7 +123,7 @@ def _append_near(values, n, k, limit, n_found, counts, first_key, first_position
     return size, limit, n_found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def scan(planes, queries, k, radius, start, stop):
     """Find, for each query, those of the codes start to stop - 1 at distance at most `radius`, at least the k nearest.
 

@@ -4,6 +4,7 @@ import numpy as np
 from numba import njit
 
 from proxcode.search._scan_kernels import CHUNK, doubled
+from proxcode.utils.jit import kernel
 from proxcode.utils.kernels import popcount
 
 # Costs are in units of one code examined in its bucket, about a nanosecond; all others are dominated by memory latency.
@@ -17,7 +18,7 @@ MANY = 256
 VERY_MANY = 16_384
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def bucket_keys(planes, low, n_key_bits, n):
     """Return bits low to low + n_key_bits - 1 of the first n codes; bit 0 is the lowest bit of the first byte."""
     first, last = low // 8, (low + n_key_bits - 1) // 8
@@ -31,7 +32,7 @@ def bucket_keys(planes, low, n_key_bits, n):
     return keys
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def fill_buckets(planes, keys, ends, positions, filters):
     """Sort codes by key, then by position, and store up to eight bytes of each code, its filter.
 
@@ -190,7 +191,7 @@ def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, fou
     return cost, size, found
 
 
-@njit(nogil=True, cache=True)
+@kernel
 def probe(planes, queries, keys, words, tables, k, radius, budget):
     """Find at most k codes per query, the nearest, at distance at most `radius`, by multi-index hashing.
 

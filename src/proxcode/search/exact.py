@@ -26,8 +26,9 @@ from proxcode.search.float_queries import FloatQueries
 from proxcode.search.float_scan import FloatScan
 from proxcode.search.multi_index import MultiIndex, build_cost, expected_costs, scan_cost
 from proxcode.search.planes import BytePlanes, Found, merge, split_by_query
-from proxcode.search.tasks import in_threads, scan_all
+from proxcode.search.tasks import scan_all
 from proxcode.utils.rows import evenly_spaced
+from proxcode.utils.threads import in_threads
 
 # Queries per task: they are compared with a block of codes while it is in the processor's cache.
 GROUP = 16

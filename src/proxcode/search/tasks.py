@@ -1,27 +1,15 @@
 """Scans of ranges of codes in parallel threads. Kernels release Python's lock, so the threads are those of Python."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, pairwise
-from typing import TypeVar
 
 import numpy as np
 
 from proxcode.search.planes import Found, merge
-
-Task = TypeVar("Task")
-Result = TypeVar("Result")
+from proxcode.utils.threads import in_threads
 
 # Takes the first position of a range of codes and the position after it; returns the results of each query of a group.
 RangeScan = Callable[[int, int], list[Found]]
-
-
-def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int) -> list[Result]:
-    """Return the results of all tasks, in their order."""
-    if n_threads == 1 or len(tasks) <= 1:
-        return [function(task) for task in tasks]
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(function, tasks))
 
 
 def scan_all(

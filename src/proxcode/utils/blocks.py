@@ -4,17 +4,17 @@ Each block is one task, with BLAS limited to one thread. If BLAS distributed a p
 digits would depend on their number, and a margin near zero could change its bit.
 """
 
-from collections import deque
+import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
-import joblib
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
+
+from proxcode.utils.threads import in_order
 
 # Rows per block.
 BLOCK = 2048
@@ -38,9 +38,15 @@ class _OneThread:
     """
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._renew_lock()
         self._holders = 0
         self._limit: Any = None
+        if hasattr(os, "register_at_fork"):
+            # A thread of the parent may hold the lock when it forks.
+            os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self._lock = Lock()
 
     def __enter__(self) -> None:
         with self._lock:
@@ -61,23 +67,14 @@ one_blas_thread = _OneThread()
 def map_blocks(function: Callable[[slice], T], n: int, block: int = BLOCK) -> Iterator[tuple[slice, T]]:
     """Yield (rows, function(rows)) for consecutive slices of `block` rows of 0, ..., n - 1, in order.
 
-    The blocks are computed in parallel, at most one more than there are workers at a time, so that memory holds the
-    results of only a few blocks.
+    The blocks are computed in parallel, a few at a time, so that memory holds the results of only a few blocks.
     """
     slices = [slice(start, min(start + block, n)) for start in range(0, n, block)]
-    workers = min(joblib.cpu_count(), len(slices))
     with one_blas_thread:
-        if workers <= 1:
-            yield from ((rows, function(rows)) for rows in slices)
-            return
-        with ThreadPoolExecutor(workers) as pool:
-            pending: deque[tuple[slice, Future[T]]] = deque()
-            for rows in slices:
-                pending.append((rows, pool.submit(function, rows)))
-                if len(pending) > workers:
-                    yield _finished(*pending.popleft())
-            while pending:
-                yield _finished(*pending.popleft())
+        if len(slices) == 1:
+            yield slices[0], function(slices[0])
+        else:
+            yield from zip(slices, in_order(function, slices), strict=True)
 
 
 def sum_blocks(function: Callable[[slice], NDArray[Any]], n: int) -> NDArray[np.float64]:
@@ -87,7 +84,3 @@ def sum_blocks(function: Callable[[slice], NDArray[Any]], n: int) -> NDArray[np.
     for block in blocks:
         total += block
     return total
-
-
-def _finished(rows: slice, future: Future[T]) -> tuple[slice, T]:
-    return rows, future.result()

@@ -1,8 +1,10 @@
 """Numba kernels shared by several packages."""
 
 import numpy as np
-from numba import njit, prange, types
+from numba import types
 from numba.extending import intrinsic
+
+from proxcode.utils.jit import kernel
 
 
 @intrinsic
@@ -15,9 +17,9 @@ def popcount(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@njit(parallel=True, cache=True)
-def add_weighted_distances(signs, weights, codes, out):
-    """Add to out[q, j] the sum of weights[q] over the bits in which codes[j] differs from signs[q].
+@kernel
+def add_weighted_distances(signs, weights, codes, query, out):
+    """Add to out[q, j] the sum of weights[q] over the bits in which codes[j] differs from signs[q]; q is `query`.
 
     A lookup table holds the 256 possible sums of each byte.
 
@@ -28,19 +30,19 @@ def add_weighted_distances(signs, weights, codes, out):
     weights : ndarray of float32, shape (n_queries, 8 * n_bytes)
     codes : ndarray of uint8, shape (n_codes, n_bytes)
         Packed codes.
+    query : int
     out : ndarray of float32, shape (n_queries, n_codes)
     """
     n_bytes = codes.shape[1]
-    for q in prange(signs.shape[0]):
-        table = np.zeros((n_bytes, 256), np.float32)
+    table = np.zeros((n_bytes, 256), np.float32)
+    for b in range(n_bytes):
+        for value in range(1, 256):
+            low = 0
+            while not (value >> low) & 1:
+                low += 1
+            table[b, value] = table[b, value & (value - 1)] + weights[query, 8 * b + 7 - low]
+    for j in range(codes.shape[0]):
+        s = np.float32(0.0)
         for b in range(n_bytes):
-            for value in range(1, 256):
-                low = 0
-                while not (value >> low) & 1:
-                    low += 1
-                table[b, value] = table[b, value & (value - 1)] + weights[q, 8 * b + 7 - low]
-        for j in range(codes.shape[0]):
-            s = np.float32(0.0)
-            for b in range(n_bytes):
-                s += table[b, signs[q, b] ^ codes[j, b]]
-            out[q, j] += s
+            s += table[b, signs[query, b] ^ codes[j, b]]
+        out[query, j] += s

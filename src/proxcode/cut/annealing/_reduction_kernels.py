@@ -7,10 +7,11 @@ more edges than it removes.
 """
 
 import numpy as np
-from numba import njit
+
+from proxcode.utils.jit import kernel
 
 
-@njit(cache=True)
+@kernel
 def _link(h, node, lists):
     _, head, following, previous, degree = lists
     following[h] = head[node]
@@ -21,7 +22,7 @@ def _link(h, node, lists):
     degree[node] += 1
 
 
-@njit(cache=True)
+@kernel
 def _unlink(h, node, lists):
     _, head, following, previous, degree = lists
     if previous[h] >= 0:
@@ -33,7 +34,7 @@ def _unlink(h, node, lists):
     degree[node] -= 1
 
 
-@njit(cache=True)
+@kernel
 def _remove(e, lists, free, n_free):
     """Remove an edge; returns the number of free edges."""
     target = lists[0]
@@ -43,7 +44,7 @@ def _remove(e, lists, free, n_free):
     return n_free + 1
 
 
-@njit(cache=True)
+@kernel
 def _find(u, v, lists):
     """Return the edge between u and v, or -1 if there is none; the shorter list is read."""
     target, head, following, _, degree = lists
@@ -57,7 +58,7 @@ def _find(u, v, lists):
     return -1
 
 
-@njit(cache=True)
+@kernel
 def _add(u, v, weight, weights, lists, free, n_free):
     """Add to the weight between u and v, and remove the edge if it becomes 0; returns the number of free edges."""
     if weight == 0.0:
@@ -76,7 +77,7 @@ def _add(u, v, weight, weights, lists, free, n_free):
     return n_free
 
 
-@njit(cache=True)
+@kernel
 def _read_neighbors(v, weights, lists, near, near_weight):
     """Write v's neighbours and their weights; returns the position of the largest |weight| and whether it dominates."""
     target, head, following, _, _ = lists
@@ -91,7 +92,7 @@ def _read_neighbors(v, weights, lists, near, near_weight):
     return top, k > 0 and 2 * abs(near_weight[top]) >= total
 
 
-@njit(cache=True)
+@kernel
 def _linked_lists(n, first, second):
     m = first.size
     lists = np.empty(2 * m, np.int64), np.full(n, -1), np.full(2 * m, -1), np.full(2 * m, -1), np.zeros(n, np.int64)
@@ -102,7 +103,7 @@ def _linked_lists(n, first, second):
     return lists
 
 
-@njit(cache=True)
+@kernel
 def star_triangle(a, b, c):
     """Return weights of the pairs (1, 2), (1, 3), (2, 3) with |a b1 + b b2 + c b3| = constant + sum_kl w_kl b_k b_l."""
     all_equal, first, second, third = abs(a + b + c), abs(b + c - a), abs(a + c - b), abs(a + b - c)
@@ -113,7 +114,7 @@ def star_triangle(a, b, c):
     )
 
 
-@njit(cache=True)
+@kernel
 def reduce_edges(n, first, second, weights, scan_limit):
     """Remove nodes while a rule applies; `weights` is changed in place.
 
@@ -165,7 +166,7 @@ def reduce_edges(n, first, second, weights, scan_limit):
     return removed[:n_removed], neighbors[:n_removed], deciding[:n_removed], is_left, target
 
 
-@njit(cache=True)
+@kernel
 def restore_signs(removed, neighbors, deciding, partition):
     """Give the removed nodes, last first, the best sign given their neighbours; updates `partition` in place."""
     for step in range(removed.size - 1, -1, -1):

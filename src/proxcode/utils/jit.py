@@ -1,0 +1,128 @@
+"""Compiled kernels: numba's, kept on disk where that is possible.
+
+A kernel is compiled at its first call, which takes a second or less, and kept in a cache for the next process. Numba
+raises an error where the cache is in a place that cannot be written or where a file of it is damaged. Here neither
+matters: the kernel is compiled again, and a warning says so once in a process.
+
+Kernels are serial and release Python's lock; `utils.threads` runs them on all cores.
+"""
+
+import hashlib
+import pickle
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+
+# Size in bytes of the digest that precedes the content of a file.
+DIGEST = 32
+
+
+def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False) -> Any:
+    """Compile a function at its first call, and keep it for later processes; a decorator."""
+    if function is None:
+        return lambda function: kernel(function, fastmath=fastmath)
+    compiled = numba.njit(nogil=True, fastmath=fastmath)(function)
+    try:
+        compiled._cache = KernelCache(function)  # type: ignore[attr-defined]
+    except (RuntimeError, OSError) as error:
+        # Numba finds no folder that can be written.
+        compiled._cache = NoCache(error)  # type: ignore[attr-defined]
+    return compiled
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of one function, which a failure to read or to write does not stop."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        # Another version of numba, whose files cannot be read by this one, has files of its own.
+        name = f"{self._impl.filename_base}.numba-{numba.__version__}"
+        self._cache_file = CheckedFiles(self._cache_path, name, self._impl.locator.get_source_stamp())
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the kernel for a signature, None where it is not in the cache."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:
+            _warn(f"the compiled kernels in {self._cache_path} cannot be read ({error}): they are compiled again.")
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            _warn_of_missing_cache(error)
+
+
+class NoCache(NullCache):
+    """No cache, and why."""
+
+    def __init__(self, reason: Exception) -> None:
+        self.reason = reason
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep nothing."""
+        _warn_of_missing_cache(self.reason)
+
+
+class CheckedFiles(IndexDataCacheFile):
+    """Files of a cache, each with a digest of its content: machine code that was damaged is never run."""
+
+    def _load_index(self) -> dict[Any, str]:
+        try:
+            stamp, overloads = self._read(self._index_path)
+        except FileNotFoundError:
+            return {}
+        return overloads if stamp == self._source_stamp else {}
+
+    def _save_index(self, overloads: dict[Any, str]) -> None:
+        self._write(self._index_path, (self._source_stamp, overloads))
+
+    def _load_data(self, name: str) -> Any:
+        return self._read(self._data_path(name))
+
+    def _save_data(self, name: str, data: Any) -> None:
+        self._write(self._data_path(name), data)
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write a kernel and the index."""
+        try:
+            self._load_index()
+        except Exception:
+            # A damaged index would be read again and again.
+            self.flush()
+        super().save(key, data)
+
+    def _write(self, path: str, content: Any) -> None:
+        data = self._dump(content)
+        with self._open_for_write(path) as file:
+            file.write(hashlib.sha256(data).digest() + data)
+
+    def _read(self, path: str) -> Any:
+        content = Path(path).read_bytes()
+        digest, data = content[:DIGEST], content[DIGEST:]
+        if hashlib.sha256(data).digest() != digest:
+            raise ValueError(f"{path} is damaged")
+        return pickle.loads(data)
+
+
+_warnings: list[str] = []
+
+
+def _warn(message: str) -> None:
+    """Warn, once in a process."""
+    if not _warnings:
+        _warnings.append(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+
+
+def _warn_of_missing_cache(error: Exception) -> None:
+    _warn(
+        f"compiled kernels cannot be kept ({error}): every process compiles them anew, which takes seconds; set "
+        "NUMBA_CACHE_DIR to a folder that can be written."
+    )

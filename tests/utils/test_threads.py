@@ -1,0 +1,77 @@
+"""The shared pool of threads: order, errors, nested work, forks."""
+
+import os
+import threading
+from threading import Barrier
+
+import joblib
+import pytest
+
+from proxcode.utils.threads import in_order, in_threads
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 7, None])
+def test_results_come_in_the_order_of_the_tasks(n_threads):
+    assert in_threads(lambda x: x * x, range(50), n_threads) == [x * x for x in range(50)]
+    assert list(in_order(lambda x: x * x, range(50))) == [x * x for x in range(50)]
+    assert in_threads(lambda x: x, [], n_threads) == list(in_order(lambda x: x, [])) == []
+
+
+def test_tasks_run_at_the_same_time():
+    # Each task waits for another one.
+    barrier = Barrier(2)
+    assert sorted(in_threads(lambda _: barrier.wait(timeout=20), range(2), 2)) == [0, 1]
+
+
+def test_no_more_threads_than_asked_for():
+    assert set(in_threads(lambda _: threading.current_thread(), range(20), 1)) == {threading.current_thread()}
+    assert len(set(in_threads(lambda _: threading.current_thread(), range(200), 2))) <= 2
+
+
+@pytest.mark.parametrize(
+    "function", [lambda f, tasks: in_threads(f, tasks, 3), lambda f, tasks: list(in_order(f, tasks))]
+)
+def test_an_error_ends_the_work(function, monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    done = []
+
+    def fails_at_three(number):
+        if number == 3:
+            raise ValueError("three")
+        done.append(number)
+
+    with pytest.raises(ValueError, match="three"):
+        function(fails_at_three, range(10_000))
+    n_done = len(done)
+    assert n_done < 10_000
+    # Nothing goes on in the background.
+    in_threads(lambda _: None, range(10), 2)
+    assert len(done) == n_done
+
+
+def test_work_may_ask_for_work(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+
+    def total(depth):
+        return 1 if depth == 0 else sum(in_threads(total, [depth - 1] * 3)) + sum(in_order(total, [depth - 1] * 3))
+
+    assert total(4) == 6**4
+
+
+def test_results_ahead_of_the_reader_are_few(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    begun = []
+    results = in_order(begun.append, range(100))
+    next(results)
+    results.close()
+    assert len(begun) <= 4
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system cannot fork")
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
+def test_a_forked_child_has_threads_of_its_own():
+    in_threads(lambda x: x, range(8), 2)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if in_threads(lambda x: x + 1, range(8), 2) == list(range(1, 9)) else 1)
+    assert os.waitpid(child, 0)[1] == 0
