@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import proxcode.bits
 from proxcode import GivenPairs, KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
 from proxcode.bits import BitLoop, Rules
 from proxcode.cut import Restarts
 from proxcode.cut.initial import signs_of
 from proxcode.hamming import GrowingCode, unpack
 from proxcode.hashing import NoHash
-from proxcode.pairs import FoundPairs, SameClassPairs
+from proxcode.pairs import FoundPairs, NearLists, Pairs, SameClassPairs
 from proxcode.proximity import SameLabel
 from proxcode.threshold import CalibratedThreshold
 from proxcode.utils.rows import ALL
@@ -192,7 +191,8 @@ def test_the_subset_of_a_bit_depends_on_the_seed_and_its_number_alone(train, tra
 def test_by_default_all_samples_enter_where_bits_are_not_refined(
     proximity, hash_function, error_correction, max_samples, train, monkeypatch
 ):
-    monkeypatch.setattr(proxcode.bits, "DEFAULT_MAX_SAMPLES", 50)
+    monkeypatch.setattr(Pairs, "default_max_samples", 50)
+    monkeypatch.setattr(NearLists, "default_max_samples", 50)
     cut = RecordingCut()
     loop = begin(train, hash_function, proximity, rules=rules(cut, error_correction))
     loop.step()
@@ -200,8 +200,9 @@ def test_by_default_all_samples_enter_where_bits_are_not_refined(
     assert {graph.n_nodes for graph, _ in cut.found} == {max_samples}
 
 
-def test_the_default_of_max_samples_is_10000():
-    assert proxcode.bits.DEFAULT_MAX_SAMPLES == 10_000
+def test_the_default_of_max_samples_is_10000_with_labels_and_4000_by_distance():
+    assert SameClassPairs.default_max_samples == 10_000
+    assert NearLists.default_max_samples == 4000
 
 
 def test_codes_learned_from_subsets_are_reproducible_have_prefixes_and_extend(problem, new):

@@ -34,9 +34,7 @@ from proxcode.weights import Weights
 MAX_BITS = 1024
 # Streams of random numbers beside those of bits k = 0..MAX_BITS - 1: the hash function's, and that of `candidates`.
 HASH_STREAM, CANDIDATES_STREAM = MAX_BITS, MAX_BITS + 1
-# Default of `max_samples` where bits are refined; more samples improve nothing on new ones.
-DEFAULT_MAX_SAMPLES = 10_000
-# The same where pairs decide on nothing but thresholds.
+# Default of `max_samples` where pairs decide on nothing but thresholds.
 THRESHOLD_SAMPLES = 2500
 
 
@@ -206,7 +204,7 @@ class BitLoop:
         if max_samples is not None:
             check_integer("max_samples", max_samples, 2)
         elif rules.error_correction and hash_function.n_refine_steps(labels) > 0:
-            max_samples = DEFAULT_MAX_SAMPLES
+            max_samples = pairs.default_max_samples
         elif is_joint:
             max_samples = THRESHOLD_SAMPLES
         else:

@@ -1,13 +1,14 @@
 """Sums over a random subset of the samples against those over all samples."""
 
+import joblib
 import numpy as np
 import pytest
 
 from proxcode import ProximityPreservingCode, WithinRadius
-from proxcode.hamming import GrowingCode, pack, to_words, unpack
+from proxcode.hamming import GrowingCode, pack, to_words
 from proxcode.pairs import ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
+from proxcode.pairs.drawn_far import DrawnForm, shares
 from proxcode.pairs.labels import FULL_BITS, MAX_CANDIDATES, MIN_SUBSET
-from proxcode.pairs.lists import EXACT_SHARE, SubsetForm
 from proxcode.utils.rows import ALL
 
 N_BITS = [1, 12, 70]
@@ -30,9 +31,10 @@ def near_within_radius(rng, n):
     return WithinRadius(radius=1.0).fit(X).find_pairs(X).pairs
 
 
-def subset_form(pairs, code, tables, samples):
-    near, far = tables
-    return SubsetForm(pairs, code, near, pairs.n_samples / (2 * len(samples)) * far, samples)
+def drawn_form(pairs, code, tables, seed):
+    n_far = pairs.with_code(code).counts()[1]
+    lists, rng = (pairs.indptr, pairs.indices), np.random.default_rng(seed)
+    return DrawnForm((pairs.first, pairs.second), lists, code, *tables, n_far, rng)
 
 
 def pairs_of(classes):
@@ -41,58 +43,75 @@ def pairs_of(classes):
     return int(near.sum()), int((~near).sum())
 
 
-# SubsetForm
+# DrawnForm
 
 
 @pytest.mark.parametrize("n_bits", N_BITS)
 @pytest.mark.parametrize("make", [random_near, near_within_radius])
-def test_the_form_of_the_subset_of_all_samples_is_the_graph(make, n_bits, rng):
-    pairs, code, tables = make(rng, 90), random_code(rng, 90, n_bits), random_tables(rng, n_bits)
-    x = rng.normal(size=90)
-    form = subset_form(pairs, code, tables, np.arange(90))
-    graph = pairs.with_code(code).graph(*tables)
+def test_the_form_of_all_far_pairs_is_the_graph(make, n_bits, rng):
+    # 91 samples: fewer far pairs than would be drawn.
+    pairs, code, tables = make(rng, 91), random_code(rng, 91, n_bits), random_tables(rng, n_bits)
+    x = rng.normal(size=91)
+    form, graph = drawn_form(pairs, code, tables, 0), pairs.with_code(code).graph(*tables)
     np.testing.assert_allclose(form.matvec(x), graph.matvec(x), atol=1e-10)
     assert form.value(x) == pytest.approx(graph.value(x))
 
 
-@pytest.mark.parametrize("n_bits", N_BITS)
-def test_a_subset_form_is_the_dense_matrix_of_pairs_weighted_by_their_endpoints_in_the_subset(n_bits, rng):
-    pairs, code, tables = random_near(rng, 50), random_code(rng, 50, n_bits), random_tables(rng, n_bits)
-    samples = np.sort(rng.choice(50, 20, replace=False))
-    bits = unpack(code.packed(), n_bits)
-    H = (bits[:, None] != bits).sum(axis=2)
-    near = np.zeros((50, 50), bool)
-    near[pairs.first, pairs.second] = near[pairs.second, pairs.first] = True
-    drawn = np.isin(np.arange(50), samples).astype(float)
-    W = np.where(near, tables[0][H], 50 / 40 * (drawn[:, None] + drawn) * tables[1][H])
-    np.fill_diagonal(W, 0)
-    form = subset_form(pairs, code, tables, samples)
-    np.testing.assert_allclose(np.column_stack([form.matvec(column) for column in np.eye(50)]), W, atol=1e-12)
-
-
-@pytest.mark.parametrize("n_bits", N_BITS)
-def test_a_subset_form_is_symmetric(n_bits, rng):
-    pairs, code, tables = random_near(rng, 90), random_code(rng, 90, n_bits), random_tables(rng, n_bits)
-    form = subset_form(pairs, code, tables, np.sort(rng.choice(90, 25, replace=False)))
-    x, y = rng.normal(size=(2, 90))
-    assert x @ form.matvec(y) == pytest.approx(y @ form.matvec(x))
-
-
-def test_a_subset_form_is_the_graph_on_average(rng):
-    pairs, code, tables = random_near(rng, 60), random_code(rng, 60, 12), random_tables(rng, 12)
-    x = rng.normal(size=60)
+@pytest.mark.parametrize("n", [60, 61])
+@pytest.mark.parametrize(("n_compared", "n_drawn"), [(7, 1000), (1000, 3), (20, 2)])
+def test_a_form_of_drawn_pairs_is_the_graph_on_average(n, n_compared, n_drawn, rng, monkeypatch):
+    monkeypatch.setattr("proxcode.pairs.drawn_far.MAX_COMPARED", n_compared)
+    monkeypatch.setattr("proxcode.pairs.drawn_far.FAR_PER_SAMPLE", n_drawn)
+    pairs, code = random_near(rng, n), random_code(rng, n, 12)
+    # Weights that differ by orders of magnitude, as those of a good code do.
+    tables = rng.uniform(0.1, 1, 13), -np.exp(-np.arange(13.0))
+    x = rng.normal(size=n)
     exact = pairs.with_code(code).graph(*tables).matvec(x)
-    draws = [np.sort(rng.choice(60, 15, replace=False)) for _ in range(400)]
-    products = np.array([subset_form(pairs, code, tables, samples).matvec(x) for samples in draws])
-    assert (np.abs(products.mean(axis=0) - exact) < 5 * products.std(axis=0) / np.sqrt(400)).all()
+    products = np.array([drawn_form(pairs, code, tables, seed).matvec(x) for seed in range(1000)])
+    assert products.std(axis=0).max() > 0
+    assert (np.abs(products.mean(axis=0) - exact) < 5 * products.std(axis=0) / np.sqrt(1000) + 1e-12).all()
 
 
-def test_draws_that_share_out_the_samples_average_to_the_graph(rng):
-    pairs, code, tables = random_near(rng, 60), random_code(rng, 60, 12), random_tables(rng, 12)
-    x = rng.normal(size=60)
-    parts = np.sort(rng.permutation(60).reshape(4, 15), axis=1)
-    products = [subset_form(pairs, code, tables, samples).matvec(x) for samples in parts]
-    np.testing.assert_allclose(np.mean(products, axis=0), pairs.with_code(code).graph(*tables).matvec(x), atol=1e-10)
+def test_drawn_pairs_are_far_and_near_ones_all_there(rng, monkeypatch):
+    monkeypatch.setattr("proxcode.pairs.drawn_far.FAR_PER_SAMPLE", 5)
+    # Blocks of few rows.
+    monkeypatch.setattr("proxcode.pairs.drawn_far.BLOCK_PAIRS", 2000)
+    pairs, code, tables = random_near(rng, 301), random_code(rng, 301, 20), random_tables(rng, 20)
+    form = drawn_form(pairs, code, tables, 0)
+    n_near = len(pairs.first)
+    np.testing.assert_array_equal(form.first[:n_near], pairs.first)
+    np.testing.assert_array_equal(form.second[:n_near], pairs.second)
+    drawn = np.sort([form.first[n_near:], form.second[n_near:]], axis=0)
+    keys = drawn[0] * 301 + drawn[1]
+    assert len(np.unique(keys)) == len(keys) == pytest.approx(5 * 301, rel=0.1)
+    assert not np.isin(keys, pairs.first * 301 + pairs.second).any()
+    # Pairs that are not drawn for certain have equal weights.
+    assert len(np.unique(form.weight[n_near:].round(12))) < 20
+
+
+def test_heavy_pairs_are_drawn_for_certain_and_others_by_their_weight():
+    weight, counts = np.array([100.0, 2.0, 1.0, 0.0]), np.array([10.0, 100.0, 1000.0, 50.0])
+    share = shares(weight, counts, 130)
+    assert share[0] == 1
+    assert share[1] == pytest.approx(2 * share[2])
+    assert share[3] == 0
+    assert share @ counts == pytest.approx(130)
+    np.testing.assert_array_equal(shares(weight, counts, 5), shares(weight, counts, 5).clip(0, 1))
+    assert shares(weight, counts, 5) @ counts == pytest.approx(5)
+    np.testing.assert_array_equal(shares(weight, counts, 2000) > 0.99, [True, True, True, False])
+    np.testing.assert_array_equal(shares(np.zeros(2), np.ones(2), 5), [1, 1])
+
+
+def test_any_number_of_threads_draws_the_same_pairs(rng, monkeypatch):
+    monkeypatch.setattr("proxcode.pairs.drawn_far.BLOCK_PAIRS", 2000)
+    monkeypatch.setattr("proxcode.pairs.drawn_far.FAR_PER_SAMPLE", 5)
+    monkeypatch.setattr("proxcode.pairs.groups.PARALLEL_PAIRS", 0)
+    pairs, code, tables = random_near(rng, 300), random_code(rng, 300, 20), random_tables(rng, 20)
+    x, products = rng.normal(size=300), []
+    for n_threads in (1, 3):
+        monkeypatch.setattr(joblib, "cpu_count", lambda n=n_threads: n)
+        products.append(drawn_form(pairs, code, tables, 0).matvec(x))
+    np.testing.assert_array_equal(*products)
 
 
 # NearLists
@@ -115,22 +134,12 @@ def test_the_form_over_listed_near_pairs_is_over_all_samples(rng):
     form, samples = coded.form(*tables)
     x = rng.normal(size=200)
     assert samples == ALL
-    np.testing.assert_allclose(form.matvec(x), subset_form(pairs, code, tables, coded.samples).matvec(x))
+    # So few far pairs are all drawn; of an even number of samples some are counted twice.
+    exact = pairs.with_code(code).graph(*tables).matvec(x)
+    assert np.corrcoef(form.matvec(x), exact)[0, 1] > 0.98
+    np.testing.assert_array_equal(coded.form(*tables).form.matvec(x), form.matvec(x))
     part = pairs.take(coded.samples).with_code(code.take(coded.samples))
     np.testing.assert_allclose(coded.graph(*tables).matvec(x[:60]), part.graph(*tables).matvec(x[:60]))
-
-
-def test_listed_near_pairs_of_few_more_samples_than_drawn_are_exact(rng):
-    pairs, code, tables = random_near(rng, 200), random_code(rng, 200, 12), random_tables(rng, 12)
-    exact = pairs.with_code(code)
-    coded = pairs.sampled(code, int(200 / EXACT_SHARE), np.random.default_rng(1))
-    for sampled, expected in zip(coded.counts(), exact.counts(), strict=True):
-        np.testing.assert_array_equal(sampled, expected)
-    form, samples = coded.form(*tables)
-    x = rng.normal(size=200)
-    assert samples == ALL
-    np.testing.assert_allclose(form.matvec(x), exact.graph(*tables).matvec(x))
-    assert coded.graph(*tables).n_nodes == 80
 
 
 # SameClassPairs

@@ -18,6 +18,8 @@ from proxcode.utils.jit import kernel
 from proxcode.utils.kernels import popcount
 
 PIECE = 512
+# Columns of a piece, a divisor of PIECE, that are compared together where few are drawn.
+GROUP = np.uint64(8)
 
 
 @njit
@@ -99,15 +101,68 @@ def add_list_field(words, near, far, x, indptr, indices, stripe, n_stripes, out)
 
 
 @kernel
-def add_row_field(words, rows, table, x, stripe, n_stripes, out):
-    """Add to the field of both samples the pairs of each of `rows` with every sample, itself included."""
-    distance, weight = np.empty(PIECE, np.uint64), np.empty(PIECE)
-    for k in range(stripe, rows.size, n_stripes):
-        for start in range(0, x.size, PIECE):
-            stop = min(start + PIECE, x.size)
-            _find_distances(words, rows[k], start, stop, distance)
-            _look_up(table, distance, 0, stop - start, weight)
-            _add_pairs(weight, rows[k], start, stop, x, out)
+def draw_far(words, circle, n_compared, share, indptr, indices, starts, first_row, last_row, first, second, drawn):
+    """Draw far pairs of the rows first_row to last_row - 1 with the columns that follow; return their number.
+
+    Row and column r are sample circle[r], and words[:, r] its code. A pair at distance h is drawn with the probability
+    share[h]: where the sum of the shares of a row so far, from starts[row] in [0, 1) on, passes an integer. Near
+    pairs, which are listed in ascending order, are left out. Sets first and second to the samples of a pair, drawn to
+    its distance.
+    """
+    distance, own_share = np.empty(PIECE, np.uint64), np.empty(PIECE)
+    n_drawn = 0
+    for row in range(first_row, last_row):
+        i, s = circle[row], starts[row]
+        for start in range(row + 1, row + 1 + n_compared, PIECE):
+            stop = min(start + PIECE, row + 1 + n_compared)
+            _find_distances(words, row, start, stop, distance)
+            own_share[:] = 0.0
+            _look_up(share, distance, 0, stop - start, own_share)
+            for group in range(np.uint64(0), np.uint64(stop - start), GROUP):
+                of_group = _sum_group(own_share, group)
+                if s + of_group < 1.0:
+                    # Few pairs are drawn: mostly none of a group.
+                    s += of_group
+                    continue
+                for column in range(group, group + GROUP):
+                    s += own_share[column]
+                    if s >= 1.0:
+                        s -= 1.0
+                        j = circle[np.uint64(start) + column]
+                        if not _is_listed(indptr, indices, i, j):
+                            first[n_drawn], second[n_drawn], drawn[n_drawn] = i, j, distance[column]
+                            n_drawn += 1
+    return n_drawn
+
+
+@njit(fastmath=True)
+def _sum_group(values, start):
+    s = 0.0
+    for k in range(GROUP):
+        s += values[start + k]
+    return s
+
+
+@njit
+def _is_listed(indptr, indices, i, j):
+    """Whether j is in the list of i, which is in ascending order."""
+    low, high = indptr[i], indptr[i + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if indices[middle] < j:
+            low = middle + 1
+        else:
+            high = middle
+    return low < indptr[i + 1] and indices[low] == j
+
+
+@kernel
+def add_listed_field(first, second, weight, start, stop, x, out):
+    """Add the listed pairs k, start <= k < stop, to the field of both samples."""
+    for k in range(start, stop):
+        i, j = first[k], second[k]
+        out[i] += weight[k] * x[j]
+        out[j] += weight[k] * x[i]
 
 
 @njit
@@ -255,6 +310,33 @@ def next_improving(partition, field, group_of, own, tolerance, start):
         if partition[i] * field[group] - own[group] < -tolerance[i]:
             return i
     return partition.size
+
+
+@kernel
+def sweep_lists(words, near, far, indptr, indices, tolerance, partition, field):
+    """Flip in turn each sample whose flip raises b'Wb, near samples as listed; return the number of flips."""
+    flips = 0
+    for i in range(partition.size):
+        if partition[i] * field[i] < -tolerance[i]:
+            partition[i] = -partition[i]
+            add_list_row(words, near, far, i, 2.0 * partition[i], indptr, indices, field)
+            flips += 1
+    return flips
+
+
+@kernel
+def sweep_masks(words, near, far, masks, group_of, own, tolerance, partition, field):
+    """Flip in turn each sample whose flip raises b'Wb, near where masks meet; return the number of flips."""
+    flips = 0
+    for i in range(partition.size):
+        group = group_of[i]
+        if partition[i] * field[group] - own[group] < -tolerance[i]:
+            partition[i] = -partition[i]
+            step = 2.0 * partition[i]
+            field[group] += step * own[group]
+            add_mask_row(words, near, far, group, step, masks, field)
+            flips += 1
+    return flips
 
 
 @kernel

@@ -79,9 +79,12 @@ class Pairs(ABC):
     Attributes
     ----------
     n_samples : int
+    default_max_samples : int
+        Default of `max_samples` where bits are refined; more samples improve nothing on new ones.
     """
 
     n_samples: int
+    default_max_samples = 10_000
 
     @abstractmethod
     def with_code(self, code: GrowingCode) -> CodedPairs:

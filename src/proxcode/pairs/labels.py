@@ -19,6 +19,7 @@ from proxcode.pairs._kernels import (
     count_classes,
     count_masks,
     sweep_classes,
+    sweep_masks,
 )
 from proxcode.pairs.base import Pairs, Table
 from proxcode.pairs.groups import GroupGraph, Groups, Subset, group_samples, sum_fields
@@ -211,6 +212,20 @@ class LabelSetGroups(Groups):
 
     def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
         add_mask_row(self.words, near, far, i, step, self.masks, field)
+
+    def graph(self, near: Table, far: Table) -> "LabelSetGraph":
+        return LabelSetGraph(self, near, far)
+
+
+class LabelSetGraph(GroupGraph):
+    """The graph of `LabelSetGroups`, which sweeps over all samples in one kernel."""
+
+    groups: LabelSetGroups
+
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
+        groups = self.groups
+        sets = groups.masks, groups.group_of
+        return int(sweep_masks(groups.words, self.near, self.far, *sets, self.own, tolerance, partition, field))
 
 
 def _n_pairs_within(sizes: Index) -> int:

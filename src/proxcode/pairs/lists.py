@@ -8,19 +8,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.cut import SparseGraph
-from proxcode.cut.graph import QuadraticForm, Vector
+from proxcode.cut.graph import Vector
+from proxcode.cut.result import Partition
 from proxcode.hamming import GrowingCode
-from proxcode.pairs._kernels import add_list_field, add_list_row, add_row_field, count_classes
+from proxcode.pairs._kernels import add_list_field, add_list_row, count_classes, sweep_lists
 from proxcode.pairs.base import CodedPairs, Form, ListedNear, Pairs, Table
+from proxcode.pairs.drawn_far import DrawnForm
 from proxcode.pairs.groups import GroupGraph, Groups, pair_distances, sum_fields
 from proxcode.utils.rows import ALL, Index
-
-# Sums of n samples over a subset of L and back take 2 n L steps, those of all pairs n^2: exact up to n = EXACT_SHARE L.
-EXACT_SHARE = 2.5
 
 
 class NearLists(Pairs):
     """Near where listed, far elsewhere.
+
+    More samples than the default improve the cut of a bit no further: refinement, over all samples, has the last word.
 
     Parameters
     ----------
@@ -29,6 +30,8 @@ class NearLists(Pairs):
     n_samples : int
         Number of samples that take part, the length of `FoundPairs.samples`.
     """
+
+    default_max_samples = 4000
 
     def __init__(self, first: Index, second: Index, n_samples: int) -> None:
         self.first, self.second, self.n_samples = first, second, n_samples
@@ -60,10 +63,10 @@ class NearLists(Pairs):
             pairs=self,
         )
 
-    def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> "NearListsOfSubset":
+    def sampled(self, code: GrowingCode, n_samples: int, rng: np.random.Generator) -> "SampledNearLists":
         samples = np.sort(rng.choice(self.n_samples, n_samples, replace=False))
-        subset = self.take(samples).with_code(code.take(samples))
-        return NearListsOfSubset(samples=samples, subset=subset, pairs=self, code=code)
+        subset, seed = self.take(samples).with_code(code.take(samples)), int(rng.integers(2**63))
+        return SampledNearLists(samples=samples, subset=subset, pairs=self, code=code, seed=seed)
 
     def n_cuts(self, n_bits: int) -> int:
         """Return 1: cuts from different starts end close together, unlike those of classes."""
@@ -94,77 +97,64 @@ class ListGroups(Groups):
     def add_row(self, near: Table, far: Table, i: int, step: float, field: Vector) -> None:
         add_list_row(self.words, near, far, i, step, self.pairs.indptr, self.pairs.indices, field)
 
+    def graph(self, near: Table, far: Table) -> "ListGraph":
+        return ListGraph(self, near, far)
+
+
+class ListGraph(GroupGraph):
+    """The graph of `ListGroups`, which sweeps over all samples in one kernel."""
+
+    groups: ListGroups
+
+    def sweep(self, partition: Partition, field: Vector, tolerance: Vector) -> int:
+        words, pairs = self.groups.words, self.groups.pairs
+        lists = pairs.indptr, pairs.indices
+        return int(sweep_lists(words, self.near, self.far, *lists, tolerance, partition, field))
+
 
 @dataclass(frozen=True)
-class NearListsOfSubset(CodedPairs):
-    """All near pairs, which are few and listed, and the far pairs of a subset of the samples.
+class SampledNearLists(CodedPairs):
+    """All near pairs, which are few and listed, and a sample of the far pairs.
 
     Attributes
     ----------
     samples : ndarray of int
-        The subset, in ascending order.
+        The subset that the graph covers, in ascending order.
     subset : ListGroups
         Pairs among the subset.
     pairs : NearLists
         Pairs among all samples.
     code : GrowingCode
         Of all samples.
+    seed : int
+        Seed of the far pairs that are drawn.
     """
 
     samples: Index
     subset: ListGroups
     pairs: NearLists
     code: GrowingCode
+    seed: int
 
     def graph(self, near: Table, far: Table) -> GroupGraph:
         return self.subset.graph(near, far)
 
     def counts(self) -> tuple[Index, Index]:
-        """Return the counts of all near pairs, and those of the sampled far pairs scaled up to all."""
-        if self._exact:
-            return self.pairs.with_code(self.code).counts()
-        near = self.pairs.with_code(self.code).near_counts()
-        n = self.pairs.n_samples
-        n_far = n * (n - 1) // 2 - len(self.pairs.first)
-        factor = n_far / max(1, int(self._subset_far.sum()))
-        return near, np.rint(self._subset_far * factor).astype(np.int64)
+        """Return the counts of all near pairs, and those of the far pairs of the subset scaled up to all."""
+        return self.pairs.with_code(self.code).near_counts(), np.rint(self._n_far).astype(np.int64)
 
     def form(self, near: Table, far: Table) -> Form:
-        """Return the form over all samples; it is exact where that costs no more than a subset."""
-        if self._exact:
-            return self.pairs.with_code(self.code).form(near, far)
-        factor = self.pairs.n_samples / (2 * len(self.samples))
-        return Form(SubsetForm(self.pairs, self.code, near, factor * far, self.samples), ALL)
-
-    @property
-    def _exact(self) -> bool:
-        return self.pairs.n_samples <= EXACT_SHARE * len(self.samples)
+        """Return the form over all samples, of all near pairs and of far pairs that are drawn at random."""
+        pairs, rng = self.pairs, np.random.default_rng(self.seed)
+        lists = pairs.indptr, pairs.indices
+        return Form(DrawnForm((pairs.first, pairs.second), lists, self.code, near, far, self._n_far, rng), ALL)
 
     @cached_property
-    def _subset_far(self) -> Index:
-        return self.subset.counts()[1]
-
-
-class SubsetForm(QuadraticForm):
-    """Near weights of all pairs, exact; far weights of pairs with at least one sample in the subset, scaled up.
-
-    A far pair is counted once per endpoint in the subset; the factor in `far` makes the sum unbiased. The kernel sums
-    far weights over all these pairs, and the corrections remove those of near pairs.
-    """
-
-    def __init__(self, pairs: NearLists, code: GrowingCode, near: Table, far: Table, samples: Index) -> None:
-        self.n_nodes, self.samples, self.far, self.words = pairs.n_samples, samples, far, code.words
-        rows, columns = np.repeat(np.arange(self.n_nodes), np.diff(pairs.indptr)), pairs.indices
-        in_subset = np.zeros(self.n_nodes)
-        in_subset[samples] = 1.0
-        distance = pair_distances(self.words, rows, columns)
-        weights = np.where(rows == columns, 0.0, near[distance])
-        weights -= (in_subset[rows] + in_subset[columns]) * far[distance]
-        self.corrections = sp.csr_array((weights, columns, pairs.indptr), shape=(self.n_nodes, self.n_nodes))
-
-    def matvec(self, x: Vector) -> Vector:
-        of_subset = partial(add_row_field, self.words, self.samples, self.far, x)
-        return self.corrections @ x + sum_fields(of_subset, len(x), len(x) * len(self.samples))
+    def _n_far(self) -> Vector:
+        """Estimated numbers of far pairs of all samples at Hamming distance h = 0..n_bits."""
+        n, counts = self.pairs.n_samples, self.subset.counts()[1]
+        n_far = n * (n - 1) // 2 - len(self.pairs.first)
+        return counts.astype(np.float64) * (n_far / max(1, int(counts.sum())))
 
 
 class ListedPairs(Pairs):
