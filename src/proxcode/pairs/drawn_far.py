@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from proxcode.cut.graph import QuadraticForm, Vector
 from proxcode.hamming import GrowingCode
-from proxcode.pairs._kernels import add_listed_field, draw_far
+from proxcode.pairs._count_kernels import draw_far
+from proxcode.pairs._field_kernels import add_listed_field
 from proxcode.pairs.base import Table
 from proxcode.pairs.groups import pair_distances, sum_fields
 from proxcode.utils.rows import Index

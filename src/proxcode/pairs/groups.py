@@ -21,7 +21,8 @@ from proxcode.cut import SignedGraph
 from proxcode.cut.graph import Vector
 from proxcode.cut.result import Partition
 from proxcode.hamming import Words
-from proxcode.pairs._kernels import list_distances, next_improving
+from proxcode.pairs._distance_kernels import list_distances
+from proxcode.pairs._field_kernels import next_improving
 from proxcode.pairs.base import CodedPairs, Table
 from proxcode.utils.rows import ALL, Index
 from proxcode.utils.threads import in_threads

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from proxcode.cut.graph import Vector
 from proxcode.cut.result import Partition
 from proxcode.hamming import GrowingCode, Words
-from proxcode.pairs._kernels import (
+from proxcode.pairs._count_kernels import count_classes, count_masks
+from proxcode.pairs._field_kernels import (
     add_class_field,
     add_class_row,
     add_mask_field,
     add_mask_row,
-    count_classes,
-    count_masks,
     sweep_classes,
     sweep_masks,
 )

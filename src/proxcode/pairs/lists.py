@@ -11,7 +11,8 @@ from proxcode.cut import SparseGraph
 from proxcode.cut.graph import Vector
 from proxcode.cut.result import Partition
 from proxcode.hamming import GrowingCode
-from proxcode.pairs._kernels import add_list_field, add_list_row, count_classes, sweep_lists
+from proxcode.pairs._count_kernels import count_classes
+from proxcode.pairs._field_kernels import add_list_field, add_list_row, sweep_lists
 from proxcode.pairs.base import CodedPairs, Form, ListedNear, Pairs, Table
 from proxcode.pairs.drawn_far import DrawnForm
 from proxcode.pairs.groups import GroupGraph, Groups, pair_distances, sum_fields

@@ -17,7 +17,7 @@ memory that they write to, so the caller may run them in parallel threads.
 import numpy as np
 from numba import njit
 
-from proxcode.search._lanes import (
+from proxcode.search._lane_kernels import (
     LANES,
     add,
     add_if,
@@ -30,7 +30,6 @@ from proxcode.search._lanes import (
     smaller,
     store,
 )
-from proxcode.search._scan_kernels import doubled
 from proxcode.utils.jit import kernel
 
 # Codes whose bounds for all lanes are computed at a time: 16 KiB.
@@ -49,7 +48,7 @@ _SIGN = np.uint32(1 << 31)
 _ALL = np.uint32(0xFFFFFFFF)
 
 
-@njit(inline="always")
+@njit
 def _key(distance, position):
     """Return a key whose order is that of distances, then of positions. The distance must not be -0."""
     bits = bits_of(distance)
@@ -57,7 +56,7 @@ def _key(distance, position):
     return (np.uint64(ordered) << np.uint64(32)) | np.uint64(position)
 
 
-@njit(inline="always")
+@njit
 def _distance(key):
     """Return the distance of a key."""
     ordered = np.uint32(key >> np.uint64(32))
@@ -80,40 +79,48 @@ def _sift_down(heap, n, place):
 
 @njit
 def _keep(found, size, k, limit, distance, position):
-    """Keep a code nearer than the limit; return its list, the size of the list and the new limit.
+    """Keep a code nearer than the limit in a list with room for it; return the size of the list and the new limit.
 
     The list becomes a heap when it has k keys: from then on the limit is the distance of the first key.
     """
     if size < k:
-        if size == found.size:
-            found = doubled(found)
         found[size] = _key(distance, position)
         size += 1
         if size < k:
-            return found, size, limit
+            return size, limit
         for place in range(k // 2 - 1, -1, -1):
             _sift_down(found, k, place)
     else:
         found[0] = _key(distance, position)
         _sift_down(found, k, 0)
-    return found, size, min(limit, _distance(found[0]))
+    return size, min(limit, _distance(found[0]))
 
 
 @njit
-def _results(found, sizes):
-    """Return the end of the results of each query, and the distances and positions of all results, sorted."""
-    stops = np.cumsum(sizes)
-    distance, position = np.empty(stops[-1], np.float32), np.empty(stops[-1], np.int64)
-    for q in range(len(found)):
-        keys = np.sort(found[q][: sizes[q]])
-        start = stops[q] - sizes[q]
-        for i in range(sizes[q]):
-            distance[start + i] = _distance(keys[i])
-            position[start + i] = np.int64(keys[i] & np.uint64(0xFFFFFFFF))
-    return stops, distance, position
+def _widened(found):
+    """Return a copy of lists, one in each row, with twice the room."""
+    wider = np.empty((found.shape[0], 2 * found.shape[1]), np.uint64)
+    for q in range(found.shape[0]):
+        for i in range(found.shape[1]):
+            wider[q, i] = found[q, i]
+    return wider
 
 
-@njit(inline="always")
+@kernel
+def sort_lists(found, sizes, stops, distance, position):
+    """Sort the keys of each row of `found`; set `distance` and `position`, those of query q end before stops[q]."""
+    for q in range(sizes.size):
+        keys, n, start = found[q], sizes[q], stops[q] - sizes[q]
+        for place in range(n // 2 - 1, -1, -1):
+            _sift_down(keys, n, place)
+        for last in range(n - 1, -1, -1):
+            distance[start + last] = _distance(keys[0])
+            position[start + last] = keys[0] & np.uint64(0xFFFFFFFF)
+            keys[0] = keys[last]
+            _sift_down(keys, last, 0)
+
+
+@njit
 def _exact(planes, offsets, table, position):
     """Return the distance from a query to one code, its table of shape (n_bytes, 256)."""
     total = offsets[position] if offsets.size else np.float32(0)
@@ -122,7 +129,7 @@ def _exact(planes, offsets, table, position):
     return total
 
 
-@njit(inline="always")
+@njit
 def _measure(planes, entries, start, n, units, totals):
     """Set entries j * LANES and following of `totals` to units[j] plus those of code start + j, for j < n."""
     n_bytes, first_code = planes.shape[0], np.uint64(start)
@@ -135,15 +142,15 @@ def _measure(planes, entries, start, n, units, totals):
             store(totals, j, total)
 
 
-@njit(inline="always")
+@njit
 def _in_units(limit, lowest, step):
     """Return the number of units from which a bound is at least the limit."""
     return np.uint16(min(max(np.ceil((limit - lowest) / step), 0.0), 65535.0))
 
 
 @kernel
-def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, k, limit, start, stop):
-    """Find at most k of the codes start to stop - 1 for each query, the nearest, at distances below `limit`.
+def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, k, start, stop, limits, memory):
+    """Find at most k of the codes start to stop - 1 for each query, the nearest, at distances below limits[q].
 
     Parameters
     ----------
@@ -158,25 +165,23 @@ def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, 
     lowest : ndarray of float64, shape (n_queries,)
         The bound of the distance from query q is lowest[q], plus `step` times the units of a code, rounding errors
         included.
-    k : int
-    limit : float32
-    start, stop : int
+    k, start, stop : int
+    limits : ndarray of float32, shape (n_queries,)
+        Overwritten.
+    memory : tuple of ndarrays
+        Zeros of uint16, shape (LANE_BLOCK,) and (LANE_BLOCK * LANES,), (LANES,); zeros of int64, shape (n_queries,),
+        which become the numbers of results; lists of keys, uint64, shape (n_queries, any).
 
     Returns
     -------
-    stops, distance, position
-        The end of the results of each query, and the distances and positions of all results, per query in order of
-        increasing distance, ties in order of position.
+    found : ndarray of uint64, shape (n_queries, at least k or the largest number of results)
+        Keys of the results of each query, unsorted; see `sort_lists`.
     """
     n_queries, inverse = len(tables), np.float32(1 / step)
-    units_of_offset = np.zeros(LANE_BLOCK, np.uint16)
-    totals = np.empty(LANE_BLOCK * LANES, np.uint16)
-    found = [np.empty(min(k, 1024), np.uint64) for _ in range(n_queries)]
-    sizes, limits = np.zeros(n_queries, np.int64), np.full(n_queries, limit)
+    units_of_offset, totals, units, sizes, found = memory
     # Lanes that are not used are below no limit.
-    units = np.zeros(LANES, np.uint16)
     for q in range(n_queries):
-        units[q] = _in_units(limit, lowest[q], step)
+        units[q] = _in_units(limits[q], lowest[q], step)
     for block in range(start, stop, LANE_BLOCK):
         n = min(LANE_BLOCK, stop - block)
         if offsets.size:
@@ -196,20 +201,24 @@ def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, 
                     if totals[j * LANES + q] < units[q]:
                         value = _exact(planes, offsets, tables[q], block + j)
                         if value < limits[q]:
-                            found[q], sizes[q], limits[q] = _keep(found[q], sizes[q], k, limits[q], value, block + j)
+                            if sizes[q] == found.shape[1] < k:
+                                found = _widened(found)
+                            sizes[q], limits[q] = _keep(found[q], sizes[q], k, limits[q], value, block + j)
                             units[q] = _in_units(limits[q], lowest[q], step)
-    return _results(found, sizes)
+    return found
 
 
-@njit(inline="always")
+@njit
 def _add_weights(planes, best, weights, first, last, start, n, part):
     """Set part[j] to the sum of weights of the bits in which bytes first to last - 1 of code start + j differ."""
-    part[:n] = 0
+    begin = np.uint64(start)
+    for j in range(np.uint64(n)):
+        part[j] = 0
     for b in range(first, last):
-        plane, query, w = planes[b, start : start + n], best[b], weights[b]
+        query, w = best[b], weights[b]
         w0, w1, w2, w3, w4, w5, w6, w7 = w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7]
         for j in range(np.uint64(n)):
-            x = np.uint8(plane[j] ^ query)
+            x = np.uint8(planes[b, begin + j] ^ query)
             total = add_if(part[j], x, np.uint8(128), w0)
             total = add_if(total, x, np.uint8(64), w1)
             total = add_if(total, x, np.uint8(32), w2)
@@ -220,61 +229,35 @@ def _add_weights(planes, best, weights, first, last, start, n, part):
             part[j] = add_if(total, x, np.uint8(1), w7)
 
 
-@njit(inline="always")
+@njit
 def _bound(planes, offsets, best, weights, step, lowest, start, n, part, bounds):
     """Set bounds[j] to a lower bound of the distance to code start + j, for j < n."""
     n_bytes = planes.shape[0]
+    for j in range(np.uint64(n)):
+        bounds[j] = lowest
     if offsets.size:
         for j in range(np.uint64(n)):
-            bounds[j] = lowest + offsets[np.uint64(start) + j]
-    else:
-        bounds[:n] = lowest
+            bounds[j] += offsets[np.uint64(start) + j]
     for first in range(0, n_bytes, BIT_PLANES):
         _add_weights(planes, best, weights, first, min(first + BIT_PLANES, n_bytes), start, n, part)
         for j in range(np.uint64(n)):
             bounds[j] += step * np.float32(part[j])
 
 
-@njit(inline="always")
+@njit
 def _sum_entries(planes, offsets, table, start, n, totals):
     """Set totals[j] to the distance to code start + j, for j < n."""
-    if offsets.size:
-        totals[:n] = offsets[start : start + n]
-    else:
-        totals[:n] = 0
+    begin = np.uint64(start)
+    for j in range(np.uint64(n)):
+        totals[j] = offsets[begin + j] if offsets.size else np.float32(0)
     for b in range(planes.shape[0]):
-        plane, entries = planes[b, start : start + n], table[b]
+        entries = table[b]
         for j in range(np.uint64(n)):
-            totals[j] += entries[plane[j]]
+            totals[j] += entries[planes[b, begin + j]]
 
 
 @kernel
-def bit_effects(table):
-    """Return the difference that each bit makes to a table of shape (n_bytes, 256), and what it leaves unexplained.
-
-    Returns
-    -------
-    effect : ndarray of float64, shape (n_bytes, 8)
-        Entries of the values with one bit that is 1, the highest bit first, less the entry of 0.
-    smallest, largest : ndarray of float64, shape (n_bytes,)
-        Smallest and largest difference between an entry and the entry of 0 plus the effects of the bits that are 1.
-    """
-    n_bytes = len(table)
-    effect, sums = np.empty((n_bytes, 8)), np.zeros(256)
-    smallest, largest = np.zeros(n_bytes), np.zeros(n_bytes)
-    for b in range(n_bytes):
-        zero = np.float64(table[b, 0])
-        for bit in range(8):
-            effect[b, 7 - bit] = table[b, 1 << bit] - zero
-            for value in range(1 << bit, 2 << bit):
-                sums[value] = sums[value - (1 << bit)] + effect[b, 7 - bit]
-                residual = table[b, value] - zero - sums[value]
-                smallest[b], largest[b] = min(smallest[b], residual), max(largest[b], residual)
-    return effect, smallest, largest
-
-
-@kernel
-def scan_one(planes, offsets, table, best, weights, step, lowest, k, limit, start, stop):
+def scan_one(planes, offsets, table, best, weights, step, lowest, k, limit, start, stop, memory):
     """Find at most k of the codes start to stop - 1, the nearest of one query, at distances below `limit`.
 
     Parameters
@@ -290,13 +273,16 @@ def scan_one(planes, offsets, table, best, weights, step, lowest, k, limit, star
     step, lowest : float32
         The bound of a code without its offset is `lowest`, plus `step` times its weights, rounding errors included.
 
+    memory : tuple of ndarrays
+        uint8 and float32, shape (BIT_BLOCK,); zeros of int64, shape (1,), which become the number of results; a list of
+        keys, uint64, shape (1, any).
+
     Returns
     -------
-    stops, distance, position
-        As in `scan_lanes`, of one query.
+    found : ndarray of uint64, shape (1, at least k or the number of results)
+        As in `scan_lanes`.
     """
-    part, bounds = np.empty(BIT_BLOCK, np.uint8), np.empty(BIT_BLOCK, np.float32)
-    found, size = np.empty(min(k, 1024), np.uint64), 0
+    part, bounds, sizes, found = memory
     for block in range(start, stop, BIT_BLOCK):
         n = min(BIT_BLOCK, stop - block)
         if len(weights):
@@ -314,5 +300,7 @@ def scan_one(planes, offsets, table, best, weights, step, lowest, k, limit, star
                 if bounds[j] < limit:
                     value = _exact(planes, offsets, table, block + j)
                     if value < limit:
-                        found, size, limit = _keep(found, size, k, limit, value, block + j)
-    return _results([found], np.array([size]))
+                        if sizes[0] == found.shape[1] < k:
+                            found = _widened(found)
+                        sizes[0], limit = _keep(found[0], sizes[0], k, limit, value, block + j)
+    return found

@@ -20,6 +20,8 @@ BLOCK = 4096
 CHUNK = 64
 # Bytes of a code whose distance fits into one byte, a multiple of the four planes of an inner loop.
 MAX_PLANES = 28
+# Keys are in the upper, positions in the lower half of a result.
+HALF, LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
 
 @intrinsic
@@ -32,41 +34,37 @@ def _add_differing(typingctx, total, a, b):
     return types.uint8(types.uint8, types.uint8, types.uint8), codegen
 
 
-@njit(inline="always")
+@njit
 def _add_planes(planes, query, first, last, start, n, out):
     """Add to out[j] the number of differing bits in bytes first to last - 1 of code start + j."""
-    b = first
+    begin, b = np.uint64(start), first
     while b + 4 <= last:
-        p0, p1 = planes[b, start : start + n], planes[b + 1, start : start + n]
-        p2, p3 = planes[b + 2, start : start + n], planes[b + 3, start : start + n]
         q0, q1, q2, q3 = query[b], query[b + 1], query[b + 2], query[b + 3]
         for j in range(np.uint64(n)):
-            total = _add_differing(_add_differing(out[j], p0[j], q0), p1[j], q1)
-            out[j] = _add_differing(_add_differing(total, p2[j], q2), p3[j], q3)
+            code = begin + j
+            total = _add_differing(_add_differing(out[j], planes[b, code], q0), planes[b + 1, code], q1)
+            out[j] = _add_differing(_add_differing(total, planes[b + 2, code], q2), planes[b + 3, code], q3)
         b += 4
     while b < last:
-        p0, q0 = planes[b, start : start + n], query[b]
+        q0 = query[b]
         for j in range(np.uint64(n)):
-            out[j] = _add_differing(out[j], p0[j], q0)
+            out[j] = _add_differing(out[j], planes[b, begin + j], q0)
         b += 1
 
 
-@njit(inline="always")
+@njit
 def _measure(planes, query, start, n, part, out):
     """Set out[j] to the distance from the query to code start + j, for j < n."""
     n_bytes = planes.shape[0]
     for first in range(0, n_bytes, MAX_PLANES):
-        part[:n] = 0
+        for j in range(np.uint64(n)):
+            part[j] = 0
         _add_planes(planes, query, first, min(first + MAX_PLANES, n_bytes), start, n, part)
-        if first == 0:
-            for j in range(np.uint64(n)):
-                out[j] = part[j]
-        else:
-            for j in range(np.uint64(n)):
-                out[j] += part[j]
+        for j in range(np.uint64(n)):
+            out[j] = part[j] if first == 0 else out[j] + part[j]
 
 
-@njit(inline="always")
+@njit
 def _least(values, start, stop):
     """Return the minimum of values[start:stop]."""
     least = np.uint16(65535)
@@ -77,33 +75,19 @@ def _least(values, start, stop):
 
 @njit
 def doubled(values):
-    """Return a copy of twice the size."""
-    larger = np.empty(2 * values.size, values.dtype)
-    larger[: values.size] = values
+    """Return a copy of an array of uint64 with twice the size."""
+    larger = np.empty(2 * values.size, np.uint64)
+    for i in range(values.size):
+        larger[i] = values[i]
     return larger
 
 
 @njit
-def _sort_by_key(key, position, n_keys):
-    """Sort lists by key, then by place in the list; return the end of each key and the sorted lists."""
-    ends = np.zeros(n_keys + 1, np.int64)
-    for one in key:
-        ends[one + 1] += 1
-    ends[:] = np.cumsum(ends)
-    sorted_key, sorted_position = np.empty_like(key), np.empty_like(position)
-    for i in range(key.size):
-        place = ends[key[i]]
-        ends[key[i]] += 1
-        sorted_key[place], sorted_position[place] = key[i], position[i]
-    return ends[:-1], sorted_key, sorted_position
-
-
-@njit
-def _append_near(values, n, k, limit, n_found, counts, first_key, first_position, key, position, size):
-    """Append the codes of a block at distance at most `limit`, which falls as codes are found, to the lists.
+def _append_near(values, n, k, limit, n_found, counts, first_key, first_position, found, size):
+    """Append the codes of a block at distance at most `limit`, which falls as codes are found, to the list.
 
     The limit is the largest distance of a code that may be among the k nearest, `n_found` the number of codes found up
-    to it. Returns the new size of the lists, the new limit and the new number of codes.
+    to it. Returns the new size of the list, the new limit and the new number of codes.
     """
     for chunk in range(0, n, CHUNK):
         end = min(chunk + CHUNK, n)
@@ -112,10 +96,10 @@ def _append_near(values, n, k, limit, n_found, counts, first_key, first_position
         before = size
         # Every code is written and only kept if it is near: a branch would often be mispredicted.
         for j in range(np.uint64(chunk), np.uint64(end)):
-            key[size], position[size] = first_key + values[j], first_position + np.int64(j)
+            found[size] = ((first_key + np.uint64(values[j])) << HALF) | (first_position + j)
             size += values[j] <= limit
         for i in range(before, size):
-            counts[key[i] - first_key] += 1
+            counts[np.int64((found[i] >> HALF) - first_key)] += 1
         n_found += size - before
         while n_found >= k:
             n_found -= counts[limit]
@@ -124,25 +108,60 @@ def _append_near(values, n, k, limit, n_found, counts, first_key, first_position
 
 
 @kernel
-def scan(planes, queries, k, radius, start, stop):
-    """Find, for each query, those of the codes start to stop - 1 at distance at most `radius`, at least the k nearest.
+def scan(planes, queries, k, start, stop, limit, n_found, counts, part, values, found):
+    """Find, for each query, those of the codes start to stop - 1 at distance at most limit[q], at least the k nearest.
 
-    Returns the end of the results of each query, and the distances and positions of all results, per query in order of
-    increasing distance. The number of queries times the number of distances must fit into 32 bits.
+    Parameters
+    ----------
+    planes : ndarray of uint8, shape (n_bytes, n)
+    queries : ndarray of uint8, shape (n_queries, n_bytes)
+    k, start, stop : int
+    limit : ndarray of int64, shape (n_queries,)
+        The radius; overwritten.
+    n_found : ndarray of int64, shape (n_queries,)
+        Zeros.
+    counts : ndarray of int64, shape (n_queries, n_distances)
+        Zeros.
+    part, values : ndarrays of uint8 and uint16, shape (BLOCK,)
+        Memory for the distances of a block.
+    found : ndarray of uint64
+        Memory for at least BLOCK results.
+
+    Returns
+    -------
+    found : ndarray of uint64
+        Results: (q * n_distances + distance) << 32 | position, for each q in order of position.
+    size : int
+        Their number.
     """
-    n_queries, n_distances = len(queries), 8 * planes.shape[0] + 1
-    part, values = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16)
-    key, position, size = np.empty(2 * BLOCK, np.int32), np.empty(2 * BLOCK, np.int64), 0
-    limit, n_found = np.full(n_queries, radius), np.zeros(n_queries, np.int64)
-    counts = np.zeros((n_queries, n_distances), np.int64)
+    n_distances, size = counts.shape[1], np.int64(0)
     for block in range(start, stop, BLOCK):
         n = min(BLOCK, stop - block)
-        for q in range(n_queries):
+        for q in range(len(queries)):
             _measure(planes, queries[q], block, n, part, values)
-            if size + BLOCK > key.size:
-                key, position = doubled(key), doubled(position)
+            if size + BLOCK > found.size:
+                found = doubled(found)
+            first_key, first_position = np.uint64(q * n_distances), np.uint64(block)
             size, limit[q], n_found[q] = _append_near(
-                values, n, k, limit[q], n_found[q], counts[q], q * n_distances, block, key, position, size
+                values, n, k, limit[q], n_found[q], counts[q], first_key, first_position, found, size
             )
-    ends, key, position = _sort_by_key(key[:size], position[:size], n_queries * n_distances)
-    return ends[n_distances - 1 :: n_distances].copy(), key % np.int32(n_distances), position
+    return found, size
+
+
+@kernel
+def sort_found(found, size, n_distances, ends, distance, position):
+    """Sort the results of `scan` by query and distance, equal ones as they were found.
+
+    Sets `distance` and `position`, and ends[key] to the end of the results of that key. The array `ends` has one entry
+    more than there are keys and holds zeros.
+    """
+    for i in range(size):
+        ends[np.int64(found[i] >> HALF) + 1] += 1
+    for key in range(1, ends.size):
+        ends[key] += ends[key - 1]
+    for i in range(size):
+        key = np.int64(found[i] >> HALF)
+        place = ends[key]
+        ends[key] += 1
+        distance[place] = key % n_distances
+        position[place] = found[i] & LOWER

@@ -58,21 +58,30 @@ def fill_buckets(planes, keys, ends, positions, filters):
 def _sort(keys, size, n_key_bits, spare):
     """Sort the first `size` keys; return the array with the result and an array for later use as `spare`."""
     if size < MANY:
-        keys[:size] = np.sort(keys[:size])
+        # A shell sort: numba's own sort takes a second to compile.
+        for gap in (132, 57, 23, 10, 4, 1):
+            for i in range(gap, size):
+                key, place = keys[i], i
+                while place >= gap and keys[place - gap] > key:
+                    keys[place] = keys[place - gap]
+                    place -= gap
+                keys[place] = key
         return keys, spare
     if spare.size < keys.size:
-        spare = np.empty_like(keys)
+        spare = np.empty(keys.size, np.uint64)
     digit_bits = 11 if size < VERY_MANY else 14
     counts = np.empty(1 << digit_bits, np.int64)
     last_digit = np.uint64(counts.size - 1)
     for low in range(0, n_key_bits, digit_bits):
         shift = np.uint64(low)
-        counts[:] = 0
+        _clear(counts)
         for i in range(size):
             counts[(keys[i] >> shift) & last_digit] += 1
         place = 0
         for digit in range(counts.size):
-            counts[digit], place = place, place + counts[digit]
+            n_keys = counts[digit]
+            counts[digit] = place
+            place += n_keys
         for i in range(size):
             digit = (keys[i] >> shift) & last_digit
             spare[counts[digit]] = keys[i]
@@ -81,7 +90,7 @@ def _sort(keys, size, n_key_bits, spare):
     return keys, spare
 
 
-@njit(inline="always")
+@njit
 def _next_mask(mask):
     """Return the next larger number with the same number of ones (Gosper's hack)."""
     lowest = mask & -mask
@@ -89,7 +98,7 @@ def _next_mask(mask):
     return ripple | (((mask ^ ripple) >> 2) // lowest)
 
 
-@njit(inline="always")
+@njit
 def _select(filters, word, start, stop, limit, chosen):
     """Write the places whose filter differs from a word in at most `limit` bits to `chosen`; return their number."""
     n = 0
@@ -100,15 +109,21 @@ def _select(filters, word, start, stop, limit, chosen):
     return n
 
 
-@njit(inline="always")
+@njit
+def _clear(values):
+    for i in range(values.size):
+        values[i] = 0
+
+
+@njit
 def _differing_bits(planes, i, query, out):
     """Set `out` to the bits in which code i differs from a query, in words of eight bytes."""
-    out[:] = np.uint64(0)
+    _clear(out)
     for b in range(planes.shape[0]):
         out[b // 8] |= np.uint64(planes[b, i] ^ query[b]) << np.uint64(8 * (b % 8))
 
 
-@njit(inline="always")
+@njit
 def _ones(words, mask):
     """Return the number of ones of some words under a mask."""
     ones = np.uint64(0)
@@ -117,7 +132,7 @@ def _ones(words, mask):
     return np.int64(ones)
 
 
-@njit(inline="always")
+@njit
 def _is_new(diff, masks, bounds):
     """Return whether a code differs from the query in more bits of each chunk than earlier levels have examined."""
     is_new = True
@@ -126,7 +141,7 @@ def _is_new(diff, masks, bounds):
     return is_new
 
 
-@njit(inline="always")
+@njit
 def _lower_limit(found, start, stop, shift, k, limit, below, counts):
     """Count new codes and return (limit, below).
 
@@ -143,20 +158,22 @@ def _lower_limit(found, start, stop, shift, k, limit, below, counts):
 
 
 @njit
-def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, found):
+def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, memory, found):
     """Collect the codes in the buckets of one query, level by level.
 
     Returns the cost, the number of codes and the codes as distance << shift | position, unsorted: the k nearest and
     possibly others. The codes are written to `found`, or to a larger array if they do not fit.
     """
     ends, positions, filters, masks, key_bits = tables
+    diff, chosen, counts, bounds, _ = memory
     m = len(keys)
-    diff, counts = np.zeros(masks.shape[1], np.uint64), np.zeros(8 * planes.shape[0] + 1, np.int64)
-    chosen, bounds = np.empty(CHUNK, np.uint64), np.full(m, -1)
-    size, below, limit, cost = 0, 0, radius, 0
+    _clear(counts)
+    # Integers of one type: functions are compiled for each type anew.
+    size, below, limit, cost = np.int64(0), np.int64(0), np.int64(radius), np.int64(0)
     for level in range(radius + 1):
         chunk, reach = level % m, level // m
-        bounds[:chunk], bounds[chunk:] = reach, reach - 1
+        for c in range(m):
+            bounds[c] = reach if c < chunk else reach - 1
         own_ends, own_filters, places, word = ends[chunk], filters[chunk], positions[chunk], words[chunk]
         mask, last = (1 << reach) - 1, 1 << key_bits[chunk]
         while mask < last:
@@ -170,7 +187,8 @@ def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, fou
                 n_chosen = _select(own_filters, word, part, min(part + CHUNK, stop), limit, chosen)
                 if size + CHUNK > found.size:
                     found = doubled(found)
-                for i in chosen[:n_chosen]:
+                for c in range(n_chosen):
+                    i = chosen[c]
                     position = places[i]
                     # The filter is the whole code if it has up to 64 bits.
                     if diff.size == 1:
@@ -192,37 +210,50 @@ def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, fou
 
 
 @kernel
-def probe(planes, queries, keys, words, tables, k, radius, budget):
+def probe(planes, queries, keys, words, tables, k, radius, budget, key_sizes, memory, costs, stops):
     """Find at most k codes per query, the nearest, at distance at most `radius`, by multi-index hashing.
 
     A code that differs from the query in at most r bits differs in at most r // m bits in one of the first r % m + 1 of
     m chunks, or in fewer than r // m bits in another chunk. Level r examines the buckets of chunk r % m at distance
     r // m; after level r all codes up to distance r have been found.
 
-    `keys` and `words` are the key and the filter of each query in each chunk, shape (n_queries, m). `tables` holds the
-    outputs `ends`, `positions` and `filters` of `fill_buckets`, one row per chunk, then the bits of each chunk in the
-    words of a code, shape (m, n_words), and their number. A query that costs more than `budget` is given up.
+    Parameters
+    ----------
+    planes : ndarray of uint8, shape (n_bytes, n)
+    queries : ndarray of uint8, shape (n_queries, n_bytes)
+    keys, words : ndarrays, shape (n_queries, m)
+        The key and the filter of each query in each chunk.
+    tables : tuple of ndarrays
+        `ends`, `positions` and `filters` of `fill_buckets`, one row per chunk, then the bits of each chunk in the words
+        of a code, shape (m, n_words), and their number.
+    k, radius : int
+    budget : int
+        Cost above which a query is given up.
+    key_sizes : tuple of int
+        Bits of a position and of a distance.
+    memory : tuple of ndarrays
+        Memory for one query: words of a code, CHUNK places, counts of distances, m bounds, at least CHUNK results.
+    costs, stops : ndarrays of int64, shape (n_queries,)
+        Set to the cost of each query, and to the end of its results.
 
-    Returns whether each query was given up, the end of its results, and the distances and positions of all results, per
-    query in order of increasing distance, ties in order of position.
+    Returns
+    -------
+    results : ndarray of uint64
+        Results, distance << bits of a position | position, per query in ascending order.
     """
-    n_queries, n_codes = len(queries), tables[1].shape[1]
-    position_bits, distance_bits = int(np.log2(n_codes)) + 1, int(np.log2(max(1, radius))) + 1
-    shift = np.uint64(position_bits)
-    given_up, stops = np.zeros(n_queries, np.bool_), np.zeros(n_queries, np.int64)
-    distance, position = np.empty(CHUNK, np.int32), np.empty(CHUNK, np.int64)
-    found, spare, total = np.empty(2 * CHUNK, np.uint64), np.empty(0, np.uint64), 0
-    for q in range(n_queries):
-        one = queries[q], keys[q], words[q]
-        cost, size, found = _probe_one(planes, *one, tables, k, radius, budget, shift, found)
-        given_up[q] = cost > budget
+    position_bits, distance_bits = key_sizes
+    shift, found = np.uint64(position_bits), memory[4]
+    results, spare, total = np.empty(CHUNK, np.uint64), np.empty(CHUNK, np.uint64), np.int64(0)
+    for q in range(len(queries)):
+        costs[q], size, found = _probe_one(
+            planes, queries[q], keys[q], words[q], tables, k, radius, budget, shift, memory, found
+        )
         found, spare = _sort(found, size, position_bits + distance_bits, spare)
         size = min(size, k)
-        while total + size > distance.size:
-            distance, position = doubled(distance), doubled(position)
+        while total + size > results.size:
+            results = doubled(results)
         for i in range(size):
-            distance[total + i] = found[i] >> shift
-            position[total + i] = found[i] & ((np.uint64(1) << shift) - np.uint64(1))
+            results[total + i] = found[i]
         total += size
         stops[q] = total
-    return given_up, stops, distance[:total], position[:total]
+    return results

@@ -21,7 +21,7 @@ import joblib
 import numpy as np
 
 from proxcode.hamming import Codes
-from proxcode.search._scan_kernels import scan
+from proxcode.search._scan_kernels import BLOCK, scan, sort_found
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.float_scan import FloatScan
 from proxcode.search.multi_index import MultiIndex, build_cost, expected_costs, scan_cost
@@ -150,9 +150,22 @@ class ExactSearch:
         groups = _groups(queries, min(GROUP, -(-len(queries) // n_threads)))
 
         def scan_range(group: Codes, first: int, stop: int) -> list[Found]:
-            return split_by_query(k, *scan(codes.array, group, k, radius, first, stop))
+            return scan_codes(codes.array, group, k, radius, first, stop)
 
         return scan_all([partial(scan_range, group) for group in groups], start, codes.n_codes, k, n_threads)
+
+
+def scan_codes(planes: Codes, queries: Codes, k: int, radius: int, start: int, stop: int) -> list[Found]:
+    """Compare queries with the codes start to stop - 1; return the k nearest of each at distance at most `radius`."""
+    n_queries, n_distances = len(queries), 8 * len(planes) + 1
+    limit, n_found = np.full(n_queries, radius), np.zeros(n_queries, np.int64)
+    counts = np.zeros((n_queries, n_distances), np.int64)
+    part, values, found = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16), np.empty(2 * BLOCK, np.uint64)
+    found, size = scan(planes, queries, k, start, stop, limit, n_found, counts, part, values, found)
+    ends = np.zeros(n_queries * n_distances + 1, np.int64)
+    distance, position = np.empty(size, np.int32), np.empty(size, np.int64)
+    sort_found(found, size, n_distances, ends, distance, position)
+    return split_by_query(k, ends[n_distances - 1 :: n_distances], distance, position)
 
 
 def _groups(queries: Codes, size: int) -> list[Codes]:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.hamming import Codes
-from proxcode.search._float_kernels import BIT_PLANES, bit_effects, scan_lanes, scan_one
-from proxcode.search._lanes import LANES
+from proxcode.search._float_kernels import BIT_BLOCK, BIT_PLANES, LANE_BLOCK, scan_lanes, scan_one, sort_lists
+from proxcode.search._lane_kernels import LANES
 from proxcode.search.float_queries import FloatQueries, Floats, Offsets, offsets_of
 from proxcode.search.planes import BytePlanes, Found, split_by_query
 from proxcode.search.tasks import scan_all
@@ -28,12 +28,17 @@ from proxcode.search.tasks import scan_all
 MIN_LANES = 6
 # Bytes of codes times queries, about a millisecond, below which threads cost more than they save.
 MIN_THREADED_BYTES = 16_000_000
+# Sizes of the memory for 16-bit units: offsets and totals of a block, limits of lanes.
+LANE_MEMORY = LANE_BLOCK, LANE_BLOCK * LANES, LANES
 # Largest sum of 16-bit units of a code, with room for rounding.
 MAX_UNITS = 65_000
 # Smallest unit: its inverse fits into single precision.
 MIN_STEP = 1e-30
 # Codes whose offsets are computed at a time.
 OFFSET_BLOCK = 65_536
+# The bytes with one bit that is 1, and all bytes as bits, the highest bit first.
+BIT_VALUES = 1 << np.arange(7, -1, -1)
+BYTES_AS_BITS = (np.arange(256)[:, None] & BIT_VALUES > 0).astype(np.float64)
 # Largest difference between tables and sums over bits, as a fraction of the range of the distances.
 MAX_RESIDUAL = 1 / 256
 
@@ -100,7 +105,11 @@ class BitWeights(NamedTuple):
     def from_table(cls, table: Floats, offsets: CodeOffsets) -> BitWeights:
         """Return a lower bound for a table of shape (n_bytes, 256), without weights if it is not a sum over bits."""
         n_bytes = len(table)
-        effect, smallest, largest = bit_effects(table)
+        rise = table.astype(np.float64) - table[:, :1]
+        # What each bit makes of an entry, the highest bit first, and what all bits leave unexplained.
+        effect = rise[:, BIT_VALUES]
+        residual = rise - effect @ BYTES_AS_BITS.T
+        smallest, largest = residual.min(axis=1), residual.max(axis=1)
         size = np.abs(effect)
         best = np.packbits(effect < 0, axis=1)[:, 0]
         if (largest - smallest).sum() > MAX_RESIDUAL * size.sum():
@@ -158,11 +167,16 @@ class FloatScan:
 
         def by_lanes(tables: Floats, start: int, stop: int) -> list[Found]:
             bound = Quantised.from_tables(tables, offsets)
-            return split_by_query(k, *scan_lanes(codes.array, offsets.values, tables, *bound, k, limit, start, stop))
+            units, limits = [np.zeros(size, np.uint16) for size in LANE_MEMORY], np.full(len(tables), limit)
+            memory = *units, *(lists := _empty_lists(len(tables), k))
+            found = scan_lanes(codes.array, offsets.values, tables, *bound, k, start, stop, limits, memory)
+            return _sorted_lists(found, lists[0])
 
         def by_itself(table: Floats, start: int, stop: int) -> list[Found]:
             bound = BitWeights.from_table(table, offsets)
-            return split_by_query(k, *scan_one(codes.array, offsets.values, table, *bound, k, limit, start, stop))
+            memory = np.empty(BIT_BLOCK, np.uint8), np.empty(BIT_BLOCK, np.float32), *(lists := _empty_lists(1, k))
+            found = scan_one(codes.array, offsets.values, table, *bound, k, limit, start, stop, memory)
+            return _sorted_lists(found, lists[0])
 
         groups = [queries.tables[first : first + LANES] for first in range(0, len(queries), LANES)]
         few = groups.pop() if len(groups[-1]) < MIN_LANES else ()
@@ -171,6 +185,19 @@ class FloatScan:
         n_threads = 1 if is_small else self.n_threads
         # Each thread scans its range for all groups: their number is rarely a multiple of the number of threads.
         return scan_all(scans, 0, codes.n_codes, k, n_threads, n_ranges=n_threads)
+
+
+def _empty_lists(n_queries: int, k: int) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
+    """Return the sizes of lists of results, and room for some results in each; the kernels make more."""
+    return np.zeros(n_queries, np.int64), np.empty((n_queries, min(k, 1024)), np.uint64)
+
+
+def _sorted_lists(found: NDArray[np.uint64], sizes: NDArray[np.int64]) -> list[Found]:
+    """Return the results of each query in order of distance, then of position."""
+    stops = np.cumsum(sizes)
+    distance, position = np.empty(stops[-1], np.float32), np.empty(stops[-1], np.int64)
+    sort_lists(found, sizes, stops, distance, position)
+    return split_by_query(found.shape[1], stops, distance, position)
 
 
 def _rounding(n_bytes: int) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.hamming import Codes
+from proxcode.search._scan_kernels import CHUNK
 from proxcode.search._table_kernels import FETCH_COST, PROBE_COST, bucket_keys, fill_buckets, probe
 from proxcode.search.planes import BytePlanes, Found, split_by_query
 
@@ -135,6 +136,18 @@ class MultiIndex:
             filters[:, number, : min(FILTER_BYTES, codes.n_bytes)] = queries[:, chunk.filter]
         words = filters.view("<u8")[:, :, 0]
         tables = (self._ends, self._positions, self._filters, self._masks, self._key_bits)
-        given_up, *results = probe(codes.array, queries, keys, words, tables, k, radius, int(budget))
-        found = split_by_query(k, *results)
-        return [None if gave_up else of_query for gave_up, of_query in zip(given_up, found, strict=True)]
+        key_sizes = self.n_codes.bit_length(), max(1, radius).bit_length()
+        of_one = (
+            np.empty(self._masks.shape[1], np.uint64),
+            np.empty(CHUNK, np.uint64),
+            np.empty(8 * codes.n_bytes + 1, np.int64),
+            np.empty(len(self.chunks), np.int64),
+            np.empty(2 * CHUNK, np.uint64),
+        )
+        budget, costs, stops = int(budget), *np.zeros((2, len(queries)), np.int64)
+        results = probe(codes.array, queries, keys, words, tables, k, radius, budget, key_sizes, of_one, costs, stops)
+        results = results[: stops[-1]]
+        distance = (results >> np.uint64(key_sizes[0])).astype(np.int32)
+        position = (results & np.uint64((1 << key_sizes[0]) - 1)).astype(np.int64)
+        of_queries = split_by_query(k, stops, distance, position)
+        return [None if cost > budget else of_query for cost, of_query in zip(costs, of_queries, strict=True)]

@@ -11,6 +11,7 @@ import hashlib
 import pickle
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,13 @@ def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False
     return compiled
 
 
+@cache
+def _stamps_of_kernels() -> tuple[tuple[int, int], ...]:
+    """Return the time of the last change and the size of all modules with kernels."""
+    files = sorted(Path(__file__).parents[1].rglob("*kernels.py"))
+    return tuple((status.st_mtime_ns, status.st_size) for status in map(Path.stat, files))
+
+
 class KernelCache(FunctionCache):
     """Numba's cache of one function, which a failure to read or to write does not stop."""
 
@@ -41,7 +49,9 @@ class KernelCache(FunctionCache):
         super().__init__(function)
         # Another version of numba, whose files cannot be read by this one, has files of its own.
         name = f"{self._impl.filename_base}.numba-{numba.__version__}"
-        self._cache_file = CheckedFiles(self._cache_path, name, self._impl.locator.get_source_stamp())
+        # Numba looks at the file of the function alone, not at those of the functions that it calls.
+        stamp = self._impl.locator.get_source_stamp(), _stamps_of_kernels()
+        self._cache_file = CheckedFiles(self._cache_path, name, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the kernel for a signature, None where it is not in the cache."""
