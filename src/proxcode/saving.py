@@ -154,8 +154,8 @@ class SavingMixin(BaseEstimator):
     def load(cls, path: FilePath, *, trusted: Sequence[str] | None = None) -> Self:
         """Load a model that `save` saved.
 
-        It encodes and scores as the saved model does: to the last digit on the same machine with the same versions,
-        elsewhere up to rounding.
+        It encodes and scores as the saved model does: to the last digit on the same kind of processor with the same
+        versions of libraries, elsewhere up to rounding, so that a bit differs only if its margin is almost zero.
 
         Parameters
         ----------

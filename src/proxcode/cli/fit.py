@@ -32,7 +32,13 @@ from proxcode.cli.printing import learned_figures, show
     help="Number of optimisation steps that refine each bit after the hash function (kernel or linear) is fitted to "
     "the cut; 0 disables refinement, as in the paper.",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed; equal seeds give equal bits.")
+@click.option(
+    "--seed",
+    type=SEED,
+    default=0,
+    show_default=True,
+    help="Random seed; equal seeds give equal bits on one kind of machine.",
+)
 @click.option(
     "--checkpoint/--no-checkpoint",
     default=True,
