@@ -1,31 +1,45 @@
 # Two commands on a fresh machine: make demo, make test. Everything lives in .venv; constraints.txt pins it.
+# Another version of Python gets a folder of its own: make test PYTHON=python3.13 VENV=.venv-3.13
 PYTHON ?= python3
-BIN := .venv/bin
+VENV ?= .venv
+BIN := $(VENV)/bin
+LOWEST := .venv-lowest
 
-.PHONY: demo test lint format bench bench-data reproduce clean
+.PHONY: demo test test-lowest lint format bench bench-data reproduce clean
 
-.venv/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: .venv/.ready
+demo: $(VENV)/.ready
 	$(BIN)/proxcode demo --output demo
 
-test: .venv/.ready
+test: $(VENV)/.ready
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
-lint: .venv/.ready
+$(LOWEST)/.ready: pyproject.toml tests/helpers/lowest_versions.py
+	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 13) else "the lowest versions need Python 3.11 or 3.12; name one with: make test-lowest PYTHON=python3.11")'
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST)/bin/python tests/helpers/lowest_versions.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt --editable '.[dev]'
+	touch $@
+
+# The suite with the lowest versions that pyproject.toml accepts, which may use what their own libraries have deprecated.
+test-lowest: $(LOWEST)/.ready
+	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning --numprocesses auto --maxprocesses 4 --dist loadfile
+
+lint: $(VENV)/.ready
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-format: .venv/.ready
+format: $(VENV)/.ready
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: .venv/.ready
+bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/fit_scaling.py
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/fit_memory.py
@@ -34,15 +48,15 @@ bench: .venv/.ready
 	$(BIN)/python benchmarks/encode_memory.py
 	$(BIN)/python benchmarks/newcomer.py
 
-bench-data: .venv/.ready
+bench-data: $(VENV)/.ready
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/cut.py biqmac
 	$(BIN)/python benchmarks/cut.py signed
 	$(BIN)/python benchmarks/cut.py gset
 
-reproduce: .venv/.ready
+reproduce: $(VENV)/.ready
 	$(BIN)/proxcode reproduce all --output docs/results
 
 clean:
-	rm -rf .venv demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

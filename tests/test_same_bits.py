@@ -10,17 +10,17 @@ import pytest
 from golden.make_same_bits import CONFIGURATIONS, FILE, MAX_CODES, read, record
 from helpers.processor import environment
 
+CONSTRAINTS = FILE.parents[2] / "constraints.txt"
+
 
 @pytest.fixture(scope="module")
 def recorded():
-    """Return the arrays of the file; skip on another kind of processor."""
+    """Return the arrays of the file; skip on another kind of processor and with other versions of libraries."""
     theirs, arrays = read()
     ours = environment()
-    if ours["architecture"] != theirs["architecture"]:
-        pytest.skip(
-            f"the bits were recorded with BLAS kernels for {theirs['architecture']}, this machine uses those for "
-            f"{ours['architecture']}: the last digits differ"
-        )
+    different = [name for name in theirs if name != "processor" and ours[name] != theirs[name]]
+    if different:
+        pytest.skip(f"the bits were recorded with another {', '.join(different)}: the last digits differ")
     return theirs, arrays
 
 
@@ -36,6 +36,13 @@ def test_same_bits(configuration, recorded):
             f"{(~is_equal).sum()} of {found.size} values of {name} differ, first at {np.argwhere(~is_equal)[0]}; "
             f"recorded with {theirs}, found with {environment()}"
         )
+
+
+def test_the_versions_are_those_of_make_test():
+    pinned = dict(line.split("==") for line in CONSTRAINTS.read_text().splitlines())
+    theirs, _ = read()
+    libraries = [name for name in theirs if name not in ("architecture", "processor")]
+    assert {name: theirs[name] for name in libraries} == {name: pinned[name] for name in libraries}
 
 
 def test_the_file_is_complete_and_small():

@@ -15,7 +15,7 @@ Hash functions that learn all bits at once have them ready: of the steps above, 
 import math
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from proxcode.cut.initial import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashedBit, HashFunction, HashTraining
 from proxcode.hashing.joint import JointHash
+from proxcode.metrics import BitRecord, radius_of
 from proxcode.pairs import CodedPairs, FoundPairs, Pairs
 from proxcode.threshold import Line, Threshold, logistic_loss, loss
 from proxcode.utils.rows import ALL, Index, Rows
@@ -66,48 +67,6 @@ class Rules:
     weights: Weights
     cut: CutSearch
     error_correction: bool = True
-
-
-class BitRecord(NamedTuple):
-    """What happened at one bit; the figures are those of the code with this bit.
-
-    Attributes
-    ----------
-    alpha : float
-        Threshold of the code, on twice the Hamming distance, as in the paper.
-    loss : float
-        Share of misplaced pairs: those on the wrong side of the best threshold (Eq. 4).
-    logistic_loss : float
-        Its relaxation at alpha (Eq. 8), a mean over pairs.
-    flips, sweeps : int
-        Number of flips and of sweeps that the search for the cut took.
-    hash_accuracy : float
-        Share of samples for which the hash function's bit equals that of the cut.
-    near_within, far_within : float
-        Shares of the near and of the far pairs within the radius; of near pairs held back where far ones are sampled.
-        NaN in models of earlier versions.
-    seconds : float
-    """
-
-    alpha: float
-    loss: float
-    logistic_loss: float
-    flips: int
-    sweeps: int
-    hash_accuracy: float
-    near_within: float
-    far_within: float
-    seconds: float
-
-    @property
-    def radius(self) -> int:
-        """Hamming distance up to which two codes of this length count as near: floor(alpha / 2), at least 0."""
-        return radius_of(self.alpha)
-
-
-def radius_of(alpha: float) -> int:
-    """Return the largest Hamming distance within the threshold alpha, at least 0."""
-    return max(0, math.floor(alpha / 2))
 
 
 def is_done(history: list[BitRecord], n_bits: int, loss_target: float) -> bool:

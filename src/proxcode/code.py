@@ -81,7 +81,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         Share of misplaced training pairs at which learning stops early: near pairs beyond and far pairs within the best
         Hamming threshold. None learns all bits.
     random_state : int, RandomState or None, default=None
-        Seed of all random choices; the bits do not depend on the number of threads.
+        Seed of all random choices. Equal seeds give equal bits for any number of threads, on the same kind of processor
+        with the same versions of libraries; elsewhere a fit may give other bits of the same quality.
     verbose : bool, default=False
         Whether to show a progress bar.
 

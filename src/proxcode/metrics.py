@@ -4,10 +4,12 @@
    distance; `ranking_counts` does so for packed codes with labels.
 2. The measures are pure functions of these counts: `near[h]` and `far[h]` are the numbers of near and of far pairs at
    distance h = 0..p. Measures of rankings take one row of counts per query.
+3. `BitRecord` holds the figures of one bit of a fit.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -226,3 +228,51 @@ def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
     size = near + far
     taken = np.clip(k - (np.cumsum(size, axis=1) - size), 0, size)
     return (near * (taken / np.maximum(size, 1))).sum(axis=1)
+
+
+class BitRecord(NamedTuple):
+    """What happened at one bit; the figures are those of the code with this bit.
+
+    Attributes
+    ----------
+    alpha : float
+        Threshold of the code, on twice the Hamming distance, as in the paper.
+    loss : float
+        Share of misplaced pairs: those on the wrong side of the best threshold (Eq. 4).
+    logistic_loss : float
+        Its relaxation at alpha (Eq. 8), a mean over pairs.
+    flips, sweeps : int
+        Number of flips and of sweeps that the search for the cut took.
+    hash_accuracy : float
+        Share of samples for which the hash function's bit equals that of the cut.
+    near_within, far_within : float
+        Shares of the near and of the far pairs within the radius; of near pairs held back where far ones are sampled.
+        NaN in models of earlier versions.
+    seconds : float
+    """
+
+    alpha: float
+    loss: float
+    logistic_loss: float
+    flips: int
+    sweeps: int
+    hash_accuracy: float
+    near_within: float
+    far_within: float
+    seconds: float
+
+    @classmethod
+    def from_numbers(cls, numbers: Sequence[float]) -> Self:
+        """Return a record from the figures in a model file: without the seconds, in earlier versions fewer."""
+        missing = len(cls._fields) - 1 - len(numbers)
+        return cls._make([*numbers, *[math.nan] * missing, math.nan])
+
+    @property
+    def radius(self) -> int:
+        """Hamming distance up to which two codes of this length count as near: floor(alpha / 2), at least 0."""
+        return radius_of(self.alpha)
+
+
+def radius_of(alpha: float) -> int:
+    """Return the largest Hamming distance within the threshold alpha, at least 0."""
+    return max(0, math.floor(alpha / 2))

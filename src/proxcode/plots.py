@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.metrics import Counts, PrecisionRecall, area_under_curve, precision_recall
+from proxcode.metrics import BitRecord, Counts, PrecisionRecall, area_under_curve, precision_recall
 from proxcode.storage.atomic import atomic_write
 
 if TYPE_CHECKING:
-    from proxcode.bits import BitRecord
     from proxcode.evaluation import Evaluation
 
 # The palette of Okabe and Ito, which colour-blind readers can tell apart.
@@ -67,7 +66,7 @@ def plot_precision_recall(curves: Mapping[str, PrecisionRecall], ax: Any = None)
     return ax
 
 
-def plot_loss(history: "Sequence[BitRecord]", ax: Any = None, measured: Mapping[int, float] | None = None) -> Any:
+def plot_loss(history: Sequence[BitRecord], ax: Any = None, measured: Mapping[int, float] | None = None) -> Any:
     """Plot the share of misplaced training pairs after each bit.
 
     Parameters

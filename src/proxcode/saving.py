@@ -6,7 +6,6 @@ A checkpoint is a model file with the bits learned so far: resuming a fit is loa
 from __future__ import annotations
 
 import json
-import math
 import numbers
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,11 +18,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode.bits import BitRecord
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts
 from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.hashing.joint import JointHash
+from proxcode.metrics import BitRecord
 from proxcode.proximity import Proximity, WithinRadius
 from proxcode.storage.components import ComponentWriter
 from proxcode.storage.model_file import ModelFile, read_model, reading, write_model
@@ -95,7 +94,7 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     with reading(path):
         if not values["history"]:
             raise ValueError("it holds no bits: save the model again")
-        history = [_record(record) for record in values["history"]]
+        history = [BitRecord.from_numbers(record) for record in values["history"]]
         learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
         parameters = _upgraded(dict(parameters), learned.proximity, learned.hash_function)
         return SavedModel(parameters, learned, values["n_features"], values["feature_names"])
@@ -155,8 +154,8 @@ class SavingMixin(BaseEstimator):
     def load(cls, path: FilePath, *, trusted: Sequence[str] | None = None) -> Self:
         """Load a model that `save` saved.
 
-        It encodes and scores as the saved model does: to the last digit on the same machine with the same versions,
-        elsewhere up to rounding.
+        It encodes and scores as the saved model does: to the last digit on the same kind of processor with the same
+        versions of libraries, elsewhere up to rounding, so that a bit differs only if its margin is almost zero.
 
         Parameters
         ----------
@@ -203,12 +202,6 @@ def _storable(parameters: Parameters) -> dict[str, Any]:
 def _numbers(record: BitRecord) -> list[float]:
     """Return all figures of a record but its seconds, which differ from run to run."""
     return [float(value) if isinstance(value, float) else int(value) for value in record[:-1]]
-
-
-def _record(numbers: list[float]) -> BitRecord:
-    """Return a record from its figures; earlier versions do not have the last ones, and none has the seconds."""
-    missing = len(BitRecord._fields) - 1 - len(numbers)
-    return BitRecord._make([*numbers, *[math.nan] * missing, math.nan])
 
 
 def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunction) -> dict[str, Any]:

@@ -273,7 +273,7 @@ CASES = [
     ("reproduce initial-guess --quick --output words.csv", "words.csv is a file: expected the path of a folder"),
     ("demo --output words.csv", "words.csv is a file: expected the path of a folder"),
     ("fly", "No such command 'fly'"),
-    (f"{FIT} --wings", "No such option '--wings'"),
+    (f"{FIT} --wings", "No such option"),
 ]
 
 

@@ -1,6 +1,7 @@
 """The HTML summary of a model in notebooks."""
 
 import copy
+import re
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
@@ -138,7 +139,10 @@ def test_fitted_models_show_the_card_and_others_the_diagram(model):
     unfitted = ProximityPreservingCode(n_bits=2)
     assert "near means" not in unfitted._repr_html_()
     assert "near means" not in unfitted._repr_mimebundle_()["text/html"]
-    assert unfitted._repr_html_().startswith(estimator_html_repr(unfitted)[:500])
+    # The diagrams of older versions of scikit-learn contain a running number.
+    pages = (unfitted._repr_html_(), estimator_html_repr(unfitted))
+    shown, expected = (re.sub(r"id-\d+", "id", page) for page in pages)
+    assert shown.startswith(expected[:500])
     assert "near means" in model._repr_html_()
     bundle = model._repr_mimebundle_()
     assert "near means" in bundle["text/html"]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import click
 
-from proxcode.cli.inputs import VectorFile, check_bits
+from proxcode.cli.inputs import VectorFile, check_bits, read_header
 from proxcode.cli.options import BITS, FILE, as_json, check_output, force, vector_options
 from proxcode.cli.printing import show
 
@@ -63,13 +63,17 @@ def encode(
     check_output(output, force)
     click.get_current_context().meta["resumable"] = True
 
+    header = read_header(model)
+    check_bits(header, bits)
+    _check_suffix(output)
+    source = VectorFile(vectors, key, columns)
+    opened = source.open(model=header)
+
     from tqdm import tqdm
 
     from proxcode.code import ProximityPreservingCode
 
     fitted = ProximityPreservingCode.load(model, trusted=trust or None)
-    source = VectorFile(vectors, key, columns)
-    opened = source.open(model=fitted)
     identity = f"{VectorFile(model).identity} {source.identity}"
     with tqdm(total=opened.n_rows, unit=" rows", disable=not sys.stderr.isatty()) as bar:
         encoded = encode_file(fitted, opened, output, identity=identity, n_bits=bits, progress=bar.update)
@@ -98,8 +102,7 @@ def encode_file(
 
     The run resumes what a run of the same `identity` left. `progress` is called with the number of rows of each block.
     """
-    if output.suffix != ".npy":
-        raise ValueError(f"{output.name}: codes are written as .npy; choose a name with this suffix.")
+    _check_suffix(output)
     check_bits(model, n_bits)
 
     from numpy.lib.format import write_array_header_1_0
@@ -122,6 +125,11 @@ def encode_file(
         file.seek(0)
         write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": (n_rows, n_bytes)})
     return Encoded(n_rows, n_bits, first_row)
+
+
+def _check_suffix(output: Path) -> None:
+    if output.suffix != ".npy":
+        raise ValueError(f"{output.name}: codes are written as .npy; choose a name with this suffix.")
 
 
 def _check_finite(path: Path, block: Any, first: int) -> None:

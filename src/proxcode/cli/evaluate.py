@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile
+from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
 from proxcode.cli.options import FILE, as_json, check_output, force, proximity_options, vector_options
 from proxcode.cli.printing import aligned_columns, show
 
@@ -49,17 +49,19 @@ def evaluate(
     """
     options = ProximityOptions(**near)
     check_output(figure, force)
-    check_figure(figure)
+    check_suffix(figure)
+    header = read_header(model)
+    X = VectorFile(vectors, key, columns).open(labels=options.labels, model=header).read()
+    y = options.read_labels(len(X))
+    training = None if train is None else VectorFile(train).open(model=header).read()
+    check_figure()
 
     from proxcode.code import ProximityPreservingCode
     from proxcode.evaluation import evaluate as measure
     from proxcode.plots import figure_page, save_figure
 
     fitted = ProximityPreservingCode.load(model)
-    X = VectorFile(vectors, key, columns).open(labels=options.labels, model=fitted).read()
-    y = options.read_labels(len(X))
     proximity = _proximity(options, y, fitted.proximity_)
-    training = None if train is None else VectorFile(train).open(model=fitted).read()
     names = [name for name in peers.split(",") if name]
     evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training)
     save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure)
@@ -88,12 +90,16 @@ def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Prox
     return None if isinstance(learned, SameLabel | SharedLabel) else default_proximity(y)
 
 
-def check_figure(path: Path | None = None) -> None:
-    """Raise an error before any measurement if a figure cannot be drawn or its suffix is unknown."""
+def check_suffix(figure: Path) -> None:
+    """Raise an error for a figure of unknown suffix."""
     from proxcode.plots import FORMATS
 
-    if path is not None and path.suffix.lower().removeprefix(".") not in FORMATS:
-        raise click.ClickException(f"{path}: expected a figure with the suffix .{', .'.join(FORMATS)}.")
+    if figure.suffix.lower().removeprefix(".") not in FORMATS:
+        raise click.ClickException(f"{figure}: expected a figure with the suffix .{', .'.join(FORMATS)}.")
+
+
+def check_figure() -> None:
+    """Raise an error before any measurement if no figure can be drawn."""
     import matplotlib.figure  # noqa: F401  raises the error that names the missing package
 
 

@@ -32,7 +32,13 @@ from proxcode.cli.printing import learned_figures, show
     help="Number of optimisation steps that refine each bit after the hash function (kernel or linear) is fitted to "
     "the cut; 0 disables refinement, as in the paper.",
 )
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Random seed; equal seeds give equal bits.")
+@click.option(
+    "--seed",
+    type=SEED,
+    default=0,
+    show_default=True,
+    help="Random seed; equal seeds give equal bits on one kind of machine.",
+)
 @click.option(
     "--checkpoint/--no-checkpoint",
     default=True,
@@ -76,6 +82,9 @@ def fit(
             raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
     check_output(output, force)
     click.get_current_context().meta["resumable"] = checkpoint
+    X = VectorFile(vectors, key, columns).open(labels=options.labels).read()
+    y = options.read_labels(len(X))
+    proximity = options.proximity()
 
     from proxcode import hashing
     from proxcode.code import ProximityPreservingCode
@@ -91,17 +100,15 @@ def fit(
     hash_class = hash_classes[hash_name]
     model = ProximityPreservingCode(
         bits,
-        proximity=options.proximity(),
+        proximity=proximity,
         hash_function=hash_class() if refine_steps is None else hash_class(refine_steps=refine_steps),
         random_state=seed,
         verbose=sys.stderr.isatty(),
     )
-    X = VectorFile(vectors, key, columns).open(labels=options.labels).read()
-    y = options.read_labels(len(X))
     finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
     model.fit(X, y, checkpoint=finished_bits)
     model.save(output)
     if finished_bits is not None:
         # Another process that ran the same fit may have removed it.
         finished_bits.unlink(missing_ok=True)
-    show(as_json, {"model": str(output), **learned_figures(model), "samples": len(model.codes_)})
+    show(as_json, {"model": str(output), **learned_figures(model.history_), "samples": len(model.codes_)})

@@ -1,13 +1,27 @@
-"""The verb `info`: describe a file."""
+"""The verb `info`: describe a file.
 
+The figures of a model are read from its file without the model: scikit-learn and numba are not imported.
+"""
+
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from proxcode.cli.inputs import holds_vectors
 from proxcode.cli.options import FILE, as_json
 from proxcode.cli.printing import learned_figures, show
+
+if TYPE_CHECKING:
+    from proxcode.storage.container import Tensors
+
+# What a model is for, by its hash function; with any other, it is for near pairs.
+KINDS = {
+    "NewClassHash": "for classes that are not in fit",
+    "ReconstructionHash": "for float queries (search --float), learned without labels",
+    "RotationHash": "for top-k search, learned without labels",
+}
 
 
 @click.command()
@@ -34,44 +48,51 @@ def describe(path: Path) -> dict[str, Any]:
         rows = "unknown without reading the file" if vectors.n_rows is None else vectors.n_rows
         return {"kind": "vectors", "rows": rows, "columns": vectors.n_columns, "type": str(vectors.dtype)}
     kind = kind_of(path)
-    content, tensors = read_file(path, kind, mapped=True)
-    versions = {f"{name} version": version for name, version in content.get("versions", {}).items()}
+    # An index may be larger than memory: its digest is not checked.
+    content, tensors = read_file(path, kind, mapped=kind != "model")
     size = {"bytes": path.stat().st_size}
     if kind == "model":
-        digests = {f"{name} fingerprint": digest for name, digest in content["data"].items() if digest}
-        return {"kind": kind, **_describe_model(path), **size, **versions, **digests}
-    if kind == "index":
-        from proxcode.search import HammingIndex
-
-        index = HammingIndex.load(path)
-        ids = "own" if "ids" in tensors else "0, 1, 2, ..."
-        return {"kind": kind, "codes": len(index), "bits": index.n_bits, "ids": ids, **size}
-    return {"kind": kind, "bits": len(content.get("history", [])), **size, **versions}
+        return {"kind": kind, **_describe_model(path, content, tensors, size)}
+    return {"kind": kind, **_describe_index(path, content, tensors), **size}
 
 
-def _describe_model(path: Path) -> dict[str, Any]:
-    from proxcode.code import ProximityPreservingCode
+def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", size: dict[str, int]) -> dict[str, Any]:
+    from proxcode.metrics import BitRecord
+    from proxcode.storage.components import component_text
+    from proxcode.storage.model_file import reading
 
-    model = ProximityPreservingCode.load(path)
-    return {
-        **learned_figures(model),
-        "samples": len(model.codes_),
-        "features": model.n_features_in_,
-        # The lists of pairs span several lines.
-        "kind of code": _kind_of_code(model),
-        "near": " ".join(repr(model.proximity_).split()),
-        "hash function": repr(model.hash_function_),
+    with reading(path):
+        proximity, hash_function = content["proximity"], content["hash_function"]
+        kind = KINDS.get(hash_function["class"]) or f"for near pairs: {_near_means(proximity)}"
+        return {
+            **learned_figures([BitRecord.from_numbers(record) for record in content["history"]]),
+            "samples": len(tensors["codes"]),
+            "features": content["n_features"],
+            "kind of code": kind,
+            "near": component_text(proximity, tensors),
+            "hash function": component_text(hash_function, tensors),
+            **size,
+            **{f"{name} version": version for name, version in content["versions"].items()},
+            **{f"{name} fingerprint": digest for name, digest in content["data"].items() if digest},
+        }
+
+
+def _near_means(proximity: Mapping[str, Any]) -> str:
+    """Return what `describe` of a stored proximity returns; for a class that is not known here, its name."""
+    parameters, learned = proximity["parameters"], proximity["state"]["values"]["dict"]
+    others = parameters.get("others") or "unknown, or mostly far if no far pair is listed"
+    meanings = {
+        "SameLabel": "the same label" + (", for classes that come later" if parameters.get("new_classes") else ""),
+        "SharedLabel": "at least one label in common",
+        "GivenPairs": f"listed as near; pairs not listed are {others}",
+        "Nearest": f"among the {parameters.get('n_neighbors') or 'up to 100'} nearest",
+        "WithinRadius": f"{parameters.get('metric')} distance of at most {learned.get('radius', 0.0):.4g}",
     }
+    return meanings.get(proximity["class"], proximity["class"])
 
 
-def _kind_of_code(model: Any) -> str:
-    """Return what a model is for, in a few words."""
-    from proxcode.hashing import NewClassHash, ReconstructionHash, RotationHash
-
-    if isinstance(model.hash_function_, NewClassHash):
-        return "for classes that are not in fit"
-    if isinstance(model.hash_function_, ReconstructionHash):
-        return "for float queries (search --float), learned without labels"
-    if isinstance(model.hash_function_, RotationHash):
-        return "for top-k search, learned without labels"
-    return f"for near pairs: {model.proximity_.describe()}"
+def _describe_index(path: Path, content: dict[str, Any], tensors: "Tensors") -> dict[str, Any]:
+    shape = tensors["planes"].shape if "planes" in tensors else ()
+    if len(shape) != 2 or "n_bits" not in content:
+        raise ValueError(f"{path} does not hold codes: save the index again.")
+    return {"codes": shape[1], "bits": content["n_bits"], "ids": "own" if "ids" in tensors else "0, 1, 2, ..."}

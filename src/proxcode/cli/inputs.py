@@ -1,9 +1,13 @@
-"""Inputs that the options describe: near pairs, files of vectors, and code lengths."""
+"""Inputs that the options describe: near pairs, files of vectors, the headers of model files, and code lengths.
+
+All files can be opened without scikit-learn and numba: a verb opens its inputs before it imports these, so that a wrong
+file is reported at once.
+"""
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -44,10 +48,13 @@ class ProximityOptions:
     def proximity(self) -> "Proximity | None":
         """Return the proximity, None for the default one: by the labels, or for top-k search without them."""
         from proxcode.files import read_pairs
+
+        pairs = None if self.pairs is None else read_pairs(self.pairs)
+
         from proxcode.proximity import GivenPairs, WithinRadius
 
-        if self.pairs is not None:
-            return GivenPairs(read_pairs(self.pairs), others=self.others)
+        if pairs is not None:
+            return GivenPairs(pairs, others=self.others)
         if self.labels is not None:
             return self._by_label()
         if self.radius is None and self.neighbors is None and self.metric is None:
@@ -75,6 +82,23 @@ class ProximityOptions:
         return labels
 
 
+class ModelHeader(NamedTuple):
+    """What a model file says of its model, by the names of the fitted attributes."""
+
+    n_features_in_: int
+    n_bits_: int
+
+
+def read_header(path: Path) -> ModelHeader:
+    """Read the header of a model file; raise an error for any other file."""
+    from proxcode.storage.container import read_file
+    from proxcode.storage.model_file import KIND, reading
+
+    content, _ = read_file(path, KIND, mapped=True)
+    with reading(path):
+        return ModelHeader(content["n_features"], len(content["history"]))
+
+
 @dataclass(frozen=True)
 class VectorFile:
     """A file of vectors with the array or the columns to use of it."""
@@ -83,7 +107,7 @@ class VectorFile:
     key: str | None = None
     columns: str | None = None
 
-    def open(self, *, labels: str | None = None, model: "ProximityPreservingCode | None" = None) -> "Vectors":
+    def open(self, *, labels: str | None = None, model: ModelHeader | None = None) -> "Vectors":
         """Open the vectors, without the column of `labels` in the same file, with the features that a model expects."""
         from proxcode.files import KEYED_FORMATS, open_vectors, split_column
 
@@ -123,7 +147,7 @@ def holds_vectors(path: Path) -> bool:
     return False
 
 
-def check_bits(model: "ProximityPreservingCode", n_bits: int | None) -> None:
+def check_bits(model: "ModelHeader | ProximityPreservingCode", n_bits: int | None) -> None:
     """Raise ValueError for a code length that the model does not have."""
     if n_bits is not None and not 1 <= n_bits <= model.n_bits_:
         raise ValueError(f"--bits {n_bits}: expected 1 to {model.n_bits_}, the code length of the model.")

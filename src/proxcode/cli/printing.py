@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.metrics import BitRecord
 
 # Below this magnitude a float represents every integer exactly.
 EXACT_INTEGERS = 2.0**53
@@ -40,12 +40,12 @@ def facts(record: Mapping[str, Any]) -> str:
     return "\n".join(f"{name:{width}}  {cell(value, grouped=True)}" for name, value in record.items())
 
 
-def learned_figures(model: "ProximityPreservingCode") -> dict[str, Any]:
+def learned_figures(history: "Sequence[BitRecord]") -> dict[str, Any]:
     """Return the figures of a fitted model; None for those that its file does not have."""
-    last = model.history_[-1]
+    last = history[-1]
     shares = {"near pairs within radius": last.near_within, "far pairs within radius": last.far_within}
     known = {name: None if math.isnan(share) else share for name, share in shares.items()}
-    return {"bits": model.n_bits_, "radius": model.radius_, "training loss": last.loss, **known}
+    return {"bits": len(history), "radius": last.radius, "training loss": last.loss, **known}
 
 
 def aligned_columns(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import VectorFile, check_bits, holds_vectors
+from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, holds_vectors, read_header
 from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, vector_options
 from proxcode.cli.printing import aligned_columns, show
 
@@ -83,29 +83,33 @@ def search(
 
     import numpy as np
 
-    from proxcode.code import ProximityPreservingCode
     from proxcode.files import check_suffix, write_table
-    from proxcode.search import ByMargins
 
     if output is not None:
         check_suffix(output)
-    source = VectorFile(queries, key, columns)
+    header = None if model is None else read_header(model)
+    opened = VectorFile(queries, key, columns).open(model=header)
     rescore: Rescoring | None = None
-    if model is None:
-        query_codes: Any = _packed_codes(source.open())
+    if model is None or header is None:
+        query_codes: Any = _packed_codes(opened)
         index = _open_index(codes, bits, ids, threads)
     else:
+        check_bits(header, bits)
+        stored = None if vectors is None else VectorFile(vectors).open(model=header)
+        index = _open_index(codes, bits, ids, threads, header)
+
+        from proxcode.code import ProximityPreservingCode
+        from proxcode.search import ByMargins
+
         fitted = ProximityPreservingCode.load(model)
-        X = source.open(model=fitted).read()
-        check_bits(fitted, bits)
-        index = _open_index(codes, bits, ids, threads, fitted)
+        X = opened.read()
         query_codes = None if as_float else fitted.encode(X, index.n_bits)
         if near:
             radius = fitted.history_[index.n_bits - 1].radius
         if asymmetric:
             rescore = ByMargins(fitted.scores(X, index.n_bits))
-        elif vectors is not None:
-            rescore = _by_distance(X, index, VectorFile(vectors).open(model=fitted))
+        elif stored is not None:
+            rescore = _by_distance(X, index, stored)
     if as_float:
         distance, neighbor = _search_floats(fitted, index, X, k)
         n_neighbors = np.full(len(neighbor), neighbor.shape[1])
@@ -162,11 +166,11 @@ def _search_floats(
 
 
 def _open_index(
-    codes: Path, bits: int | None, ids: str | None, threads: int | None, model: "ProximityPreservingCode | None" = None
+    codes: Path, bits: int | None, ids: str | None, threads: int | None, model: ModelHeader | None = None
 ) -> "HammingIndex":
     """Load a saved index, or build one from a file of codes."""
     from proxcode.files import open_vectors, read_labels
-    from proxcode.search import HammingIndex
+    from proxcode.storage.container import read_file
 
     if holds_vectors(codes):
         packed = _packed_codes(open_vectors(codes))
@@ -174,9 +178,17 @@ def _open_index(
         n_bits = bits or (8 * n_bytes if model is None else model.n_bits_)
         if n_bytes != -(-n_bits // 8):
             raise ValueError(f"{codes} has codes of {n_bytes} bytes, not of {n_bits} bits: pass --bits as in encode.")
-        return HammingIndex(n_bits, n_threads=threads).add(packed, None if ids is None else read_labels(ids))
+        labels = None if ids is None else read_labels(ids)
+
+        from proxcode.search import HammingIndex
+
+        return HammingIndex(n_bits, n_threads=threads).add(packed, labels)
     if ids is not None:
         raise ValueError(f"{codes} is an index with its own ids: omit --ids.")
+    read_file(codes, "index", mapped=True)  # raises the error of a wrong file before the import of numba
+
+    from proxcode.search import HammingIndex
+
     index = HammingIndex.load(codes, n_threads=threads)
     if bits not in (None, index.n_bits):
         raise ValueError(f"--bits {bits}: {codes} is an index of {index.n_bits} bits; omit --bits.")

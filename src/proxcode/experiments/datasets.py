@@ -151,7 +151,7 @@ def _arrays(name: str, file: str) -> Arrays:
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Write an `.npz` file atomically."""
     with atomic_write(path) as partial_file, partial_file.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # NumPy 2.0 has no `allow_pickle`
 
 
 def _cache_folder() -> Path:

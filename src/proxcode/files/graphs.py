@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from proxcode.files._arrays import ZIP_ERRORS, map_npy
@@ -237,6 +236,8 @@ def _from_market(path: Path) -> _Edges:
 
 def _market_array(path: Path, n: int, rows: list[_Row], symmetry: str) -> _Edges:
     """Read all values column by column; those of a symmetric matrix from the diagonal down."""
+    import scipy.sparse as sp
+
     _check_count(path, rows, n * n if symmetry == "general" else n * (n + 1) // 2)
     for line, cells in rows:
         if len(cells) != 1 or not is_number(cells[0]):
@@ -255,6 +256,8 @@ def _from_npy(path: Path) -> Any:
 
 
 def _from_npz(path: Path) -> Any:
+    import scipy.sparse as sp
+
     # NumPy leaves a file open that it cannot read, so it is opened here.
     with readable(path, "scipy.sparse npz", *ZIP_ERRORS), path.open("rb") as file:
         matrix = sp.load_npz(file)

@@ -63,7 +63,8 @@ class Quantiser(Peer):
         with _single_threaded_faiss(self) as faiss:
             for position in range(self.index_.chain.size()):
                 queries = self.index_.chain.at(position).apply(queries)
-            index = faiss.clone_index(faiss.downcast_index(self.index_.index))
+            # A copy; older versions of FAISS cannot clone an index of RaBitQ.
+            index = faiss.deserialize_index(faiss.serialize_index(faiss.downcast_index(self.index_.index)))
             return self._estimates(index, queries, np.ascontiguousarray(codes))
 
     def _check_samples(self, X: ArrayLike, *, reset: bool) -> Single:

@@ -2,20 +2,25 @@
 
 Nothing is imported by a name found in a file: components are rebuilt from a dictionary of known classes. Classifiers of
 other libraries are set aside, to be written by skops and read only where the caller trusts them.
+
+`component_text` describes a stored component without its class, and therefore without the import of scikit-learn.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
 
 from proxcode.storage.container import Tensors
 from proxcode.storage.state import State
 
-Classes = Mapping[str, type[BaseEstimator]]
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+Classes = Mapping[str, "type[BaseEstimator]"]
 SPARSE_FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
 
 
@@ -42,6 +47,9 @@ class ComponentWriter:
 
     def value(self, value: Any, name: str) -> Any:
         """Return a parameter as JSON. Raises TypeError where it cannot be stored."""
+        import scipy.sparse as sp
+        from sklearn.base import BaseEstimator, is_classifier
+
         if isinstance(value, np.generic):
             value = value.item()
         if value is None or isinstance(value, bool | int | float | str):
@@ -90,6 +98,8 @@ class ComponentWriter:
         return {"array": name}
 
     def _sparse(self, matrix: Any, name: str) -> dict[str, Any]:
+        import scipy.sparse as sp
+
         entries = sp.coo_array(matrix)
         columns = {"row": entries.row, "col": entries.col, "data": entries.data}
         return {
@@ -171,9 +181,39 @@ class ComponentReader:
     def _sparse(self, stored: dict[str, Any]) -> Any:
         if stored["format"] not in SPARSE_FORMATS:
             raise ValueError(f"it names a sparse format {stored['format']!r} that this version does not know")
+        import scipy.sparse as sp
+
         row, col, data = (self.value(stored[key]) for key in ("row", "col", "data"))
         kind = sp.coo_array if stored["is_array"] else sp.coo_matrix
         return kind((data, (row, col)), shape=tuple(stored["shape"])).asformat(stored["format"])
 
 
 _READERS = {"tuple": "_tuple", "dict": "_dict", "array": "_array", "object": "_object", "sparse": "_sparse"}
+
+
+def component_text(stored: Mapping[str, Any], tensors: Tensors) -> str:
+    """Return the class of a stored component and its parameters other than None and False.
+
+    Examples
+    --------
+    >>> parameters = {"pairs": {"array": "pairs"}, "others": None}
+    >>> component_text({"class": "GivenPairs", "parameters": parameters}, {"pairs": np.zeros((9, 2))})
+    'GivenPairs(pairs=array of shape (9, 2))'
+    """
+    named = {key: value for key, value in stored["parameters"].items() if value is not None and value is not False}
+    return f"{stored['class']}({', '.join(f'{name}={_text(value, tensors)}' for name, value in named.items())})"
+
+
+def _text(stored: Any, tensors: Tensors) -> str:
+    if isinstance(stored, list):
+        return f"list of {len(stored)} values"
+    if not isinstance(stored, dict):
+        return repr(stored)
+    if "class" in stored:
+        return component_text(stored, tensors)
+    ((kind, content),) = stored.items()
+    if kind == "array":
+        return f"array of shape {tensors[content].shape}"
+    if kind == "sparse":
+        return f"sparse matrix of shape {tuple(content['shape'])}"
+    return "classifier of another library" if kind == "object" else f"{kind} of {len(content)} values"
