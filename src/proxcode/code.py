@@ -31,6 +31,7 @@ from proxcode.hashing.encoder import BinaryEncoderMixin
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
 from proxcode.saving import CheckpointTimer, FilePath, Learned, SavingMixin, open_checkpoint
 from proxcode.searching import SearchingMixin
+from proxcode.storage.atomic import check_target
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.utils.blocks import one_blas_thread
@@ -175,6 +176,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         )
         if checkpoint is not None:
             self._check_savable()
+            check_target(checkpoint)
             learned = open_checkpoint(checkpoint, self.get_params(deep=False), learned, n_bits)
         if not learned.history:
             learned.proximity.fit(X, y)

@@ -78,7 +78,7 @@ def test_a_file_of_another_kind_is_refused(kind, samples, checkpoint):
 
 
 def test_a_missing_folder_and_a_folder_are_refused(samples, checkpoint):
-    with pytest.raises(FileNotFoundError, match=r"folder .*missing of the checkpoint does not exist: create it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing to write fit to: make it first"):
         new_model().fit(*samples, checkpoint=checkpoint.parent / "missing" / "fit")
     with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
         new_model().fit(*samples, checkpoint=checkpoint.parent)

@@ -69,7 +69,7 @@ def cut(
     """
     if max_cut and frustration:
         raise click.UsageError("--max-cut and --frustration each define an objective: pass only one of them.")
-    check_output(output, force)
+    check_output(output, force, graph)
 
     from tqdm import tqdm
 
@@ -83,7 +83,7 @@ def cut(
         problem |= {"time_limit": time_limit, "random_state": seed}
         partition, record = cut_weights(weights, lambda best: bar.set_description_str(f"best {best:.10g}"), **problem)
     if output is not None:
-        write_table(output, {"node": names, "partition": partition})
+        write_table(output, {"node": names, "partition": partition}, overwrite=force)
     show(as_json, record)
 
 

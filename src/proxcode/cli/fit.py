@@ -74,11 +74,15 @@ def fit(
             hash_name = "kernel"
         if hash_name not in ("kernel", "linear"):
             raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
-    check_output(output, force)
+    finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
+    inputs = (vectors, options.labels, options.pairs)
+    check_output(output, force, *inputs)
+    check_output(finished_bits, True, *inputs)
     click.get_current_context().meta["resumable"] = checkpoint
 
     from proxcode import hashing
     from proxcode.code import ProximityPreservingCode
+    from proxcode.storage.atomic import is_disk_error, resume_note
 
     hash_classes: dict[str | None, Any] = {
         "kernel": hashing.KernelHash,
@@ -98,9 +102,14 @@ def fit(
     )
     X = VectorFile(vectors, key, columns).open(labels=options.labels).read()
     y = options.read_labels(len(X))
-    finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
-    model.fit(X, y, checkpoint=finished_bits)
-    model.save(output)
+    try:
+        model.fit(X, y, checkpoint=finished_bits)
+        # The file does not depend on whether progress was shown.
+        model.set_params(verbose=False).save(output, overwrite=force)
+    except OSError as error:
+        if is_disk_error(error) and finished_bits is not None and finished_bits.exists():
+            error.add_note(resume_note(error))
+        raise
     if finished_bits is not None:
         # Another process that ran the same fit may have removed it.
         finished_bits.unlink(missing_ok=True)

@@ -201,13 +201,16 @@ class HammingIndex(CodeStore):
             )
         return queries
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, atomically; hash tables are not saved."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the index to a file, atomically; hash tables are not saved.
+
+        Without `overwrite` an existing file is kept, and a FileExistsError raised.
+        """
         codes, ids, _ = self._snapshot
         tensors: Tensors = {"planes": np.ascontiguousarray(codes.columns)}
         if ids.values is not None:
             tensors["ids"] = ids.values
-        write_file(path, "index", {"n_bits": self.n_bits}, tensors)
+        write_file(path, "index", {"n_bits": self.n_bits}, tensors, overwrite=overwrite)
 
     @classmethod
     def load(
