@@ -92,7 +92,7 @@ def test_pipes_and_devices_are_refused(command, files):
 
 def test_a_checkpoint_that_is_an_input_or_a_pipe_is_refused(files):
     shutil.copy("labels.npy", "m.checkpoint")
-    words = "fit train.npy --bits 4 -o m --labels".split()
+    words = ["fit", "train.npy", "--bits", "4", "-o", "m", "--labels"]
     assert refuse(*words, "m.checkpoint").startswith("the output m.checkpoint is the input m.checkpoint: choose")
     Path("m.checkpoint").unlink()
     os.mkfifo("m.checkpoint")

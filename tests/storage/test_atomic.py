@@ -266,7 +266,7 @@ def test_file_systems_without_locks_and_synced_folders(tmp_path, monkeypatch):
         raise OSError(errno.ENOLCK, "No locks available")
 
     def sync(descriptor):
-        if os.path.isdir(f"/proc/self/fd/{descriptor}"):
+        if Path(f"/proc/self/fd/{descriptor}").is_dir():
             raise OSError(errno.EINVAL, "Invalid argument")
         original(descriptor)
 

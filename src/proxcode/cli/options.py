@@ -82,7 +82,7 @@ def check_output(output: Path | None, force: bool, *inputs: Path | str | None) -
 def _is_same_file(output: Path, name: str) -> bool:
     """Return whether two paths lead to the same file, also by a symbolic or a hard link."""
     try:
-        return os.path.samefile(output, name)
+        return output.samefile(name)
     except OSError:
         return False
 
