@@ -69,12 +69,11 @@ def test_threads_that_add_remove_and_search(rng):
 
     in_threads(change)
     assert errors == []
-    kept = [
-        1000 * (thread + 1) + 10 * number + i for thread in range(N_THREADS) for number in range(20) for i in (2, 3, 4)
-    ]
+    starts = [1000 * (thread + 1) + 10 * number for thread in range(N_THREADS) for number in range(20)]
+    kept = [start + i for start in starts for i in (2, 3, 4)]
     np.testing.assert_array_equal(np.sort(index.ids), [*range(400), *kept])
-    order = {id_: code for id_, code in zip(index.ids.tolist(), index.codes.tolist(), strict=True)}
-    assert all(order[id_] == codes[id_ % 10].tolist() for id_ in kept)
+    stored = dict(zip(index.ids.tolist(), index.codes.tolist(), strict=True))
+    assert all(stored[id_] == codes[id_ % 10].tolist() for id_ in kept)
 
 
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])

@@ -1,6 +1,5 @@
 """The verb `demo`: codes of the digits bundled with scikit-learn, compared with LSH and ITQ."""
 
-import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -40,7 +39,7 @@ def demo(output: Path) -> None:
     X, y = load_digits(return_X_y=True)
     X, X_test, y, y_test = train_test_split(X, y, test_size=N_NEW, random_state=0, stratify=y)
     start = perf_counter()
-    model = ProximityPreservingCode(n_bits=LENGTHS[-1], random_state=0, verbose=sys.stderr.isatty()).fit(X, y)
+    model = ProximityPreservingCode(n_bits=LENGTHS[-1], random_state=0, verbose=True).fit(X, y)
     # Codes of all lengths share this time, which the seconds of single bits do not include.
     shared = perf_counter() - start - sum(record.seconds for record in model.history_)
     evaluation = evaluate(model, X_test, y_test, lengths=LENGTHS, train=X)

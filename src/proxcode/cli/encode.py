@@ -8,8 +8,8 @@
 Blocks start at the same rows in a resumed run: the output has the same bytes.
 """
 
-import sys
 from collections.abc import Callable
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -64,17 +64,22 @@ def encode(
     check_output(output, force, model, vectors)
     click.get_current_context().meta["resumable"] = True
 
-    from tqdm import tqdm
-
     from proxcode.code import ProximityPreservingCode
+    from proxcode.utils.progress import ProgressDisplay
 
     fitted = ProximityPreservingCode.load(model, trusted=trust or None)
     source = VectorFile(vectors, key, columns)
     opened = source.open(model=fitted)
     identity = f"{VectorFile(model).identity} {source.identity}"
-    with tqdm(total=opened.n_rows, unit=" rows", disable=not sys.stderr.isatty()) as bar:
+    with ProgressDisplay("encoded", "rows", opened.n_rows) as display:
+        # The first rows reported are those of an earlier run.
+        reports = chain([display.skip], repeat(display.update))
+
+        def progress(n_rows: int) -> None:
+            next(reports)(n_rows)
+
         encoded = encode_file(
-            fitted, opened, output, identity=identity, n_bits=bits, overwrite=force, progress=bar.update
+            fitted, opened, output, identity=identity, n_bits=bits, overwrite=force, progress=progress
         )
     resumed = {"resumed at row": encoded.first_row} if encoded.first_row else {}
     show(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed})

@@ -1,6 +1,5 @@
 """The verb `fit`: learn a code and save the model."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +97,7 @@ def fit(
         proximity=options.proximity(),
         hash_function=hash_class() if refine_steps is None else hash_class(refine_steps=refine_steps),
         random_state=seed,
-        verbose=sys.stderr.isatty(),
+        verbose=True,
     )
     X = VectorFile(vectors, key, columns).open(labels=options.labels).read()
     y = options.read_labels(len(X))

@@ -123,8 +123,8 @@ class ExactSearch:
             self._out_of_memory = True
             reason = f" ({error})" if str(error) else ""
             warnings.warn(
-                f"not enough memory for hash tables of {codes.n_codes:,} codes{reason}: all codes are scanned, with the "
-                "same results; pass tables=False to avoid the attempt.",
+                f"not enough memory for hash tables of {codes.n_codes:,} codes{reason}: all codes are scanned, with "
+                "the same results; pass tables=False to avoid the attempt.",
                 RuntimeWarning,
                 stacklevel=6,
             )
