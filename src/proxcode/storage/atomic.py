@@ -134,7 +134,8 @@ def _locked(partial: Path, path: Path, overwrite: bool = True) -> Iterator[int]:
             os.close(descriptor)
     except OSError as error:
         if is_disk_error(error):
-            error.filename = str(path)
+            # Libraries add details of their own, and the name of the temporary file.
+            error.filename, error.strerror = str(path), os.strerror(cast(int, error.errno))
         raise
 
 
