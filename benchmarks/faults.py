@@ -27,6 +27,7 @@ import tempfile
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import NamedTuple
@@ -73,6 +74,8 @@ class Tally:
     part: str
     case: str
     tries: int = 0
+    # Tries in which the run ended by the fault; in the others the kill came too late, or the room was enough.
+    faults: int = 0
     crashes: int = 0
     hangs: int = 0
     torn: int = 0
@@ -80,10 +83,12 @@ class Tally:
     seen: list[str] = field(default_factory=list)
 
     def row(self):
+        """Return the counts under their names in the printed table."""
         return {
             "part": self.part,
             "case": self.case,
             "tries": self.tries,
+            "faults": self.faults,
             "crashes": self.crashes,
             "hangs": self.hangs,
             "torn files": self.torn,
@@ -92,6 +97,7 @@ class Tally:
 
     @property
     def is_clean(self):
+        """Whether all that must not happen did not."""
         return not (self.crashes or self.hangs or self.torn or self.silent)
 
     def note_end(self, ended, expected):
@@ -181,8 +187,8 @@ def make_cases(data):
         return lambda output: main([*map(str, words), str(output)], prog_name="proxcode")
 
     labels = ("--labels", data / "y.npy")
-    fit = command("fit", data / "X.npy", *labels, "--bits", 16, "-o")
-    ended = run_child(lambda: fit(data / "m.proxcode"), data / "log")
+    fit = ("fit", data / "X.npy")
+    ended = run_child(lambda: command(*fit, *labels, "--bits", 16, "-o")(data / "m.proxcode"), data / "log")
     assert ended.code == 0, ended.errors
     encode = ("encode", data / "m.proxcode")
     ended = run_child(lambda: command(*encode, data / "X.npy", "-o")(data / "codes.npy"), data / "log")
@@ -190,15 +196,8 @@ def make_cases(data):
     search = ("search", data / "codes.npy", data / "codes.npy", "-k", 50)
     evaluate = ("evaluate", data / "m.proxcode", data / "X.npy", *labels, "--peers", "LSH")
     return [
-        Case(
-            "fit by labels", "m.proxcode", command("fit", data / "X.npy", *labels, "--bits", 48, "--force", "-o"), True
-        ),
-        Case(
-            "fit by radius",
-            "m.proxcode",
-            command("fit", data / "X.npy", "--neighbors", 20, "--bits", 32, "--force", "-o"),
-            True,
-        ),
+        Case("fit by labels", "m.proxcode", command(*fit, *labels, "--bits", 48, "--force", "-o"), True),
+        Case("fit by radius", "m.proxcode", command(*fit, "--neighbors", 20, "--bits", 32, "--force", "-o"), True),
         Case("encode", "codes.npy", command(*encode, data / "many.npy", "--force", "-o"), True),
         Case("index save", "my.index", lambda output: HammingIndex(64).add(codes).save(output)),
         Case("search", "found.csv", command(*search, "--force", "-o")),
@@ -215,14 +214,14 @@ class Measured(NamedTuple):
 
 def measure(case, folder):
     """Run a case twice without a fault: the first run may compile kernels."""
+    whole = folder / "whole" / case.name / case.output
+    whole.parent.mkdir(parents=True, exist_ok=True)
     for _ in range(2):
-        target = folder / "whole" / case.name
-        target.mkdir(parents=True, exist_ok=True)
         start = monotonic()
-        ended = run_child(lambda: case.run(target / case.output), folder / "log")
-        assert ended.code == 0, ended.errors
+        ended = run_child(partial(case.run, whole), folder / "log")
         seconds = monotonic() - start
-    return Measured(target / case.output, seconds)
+        assert ended.code == 0, ended.errors
+    return Measured(whole, seconds)
 
 
 def kill_rows(cases, folder, tries, deadline):
@@ -242,11 +241,12 @@ def kill_rows(cases, folder, tries, deadline):
                 if attempt % 2:
                     output.write_bytes(OLD)
                 moment = rng.uniform(0, seconds)
-                ended = run_child(lambda output=output: case.run(output), folder / "log", kill_after=moment)
+                ended = run_child(partial(case.run, output), folder / "log", kill_after=moment)
                 tally.tries += 1
+                tally.faults += ended.code == -signal.SIGKILL
                 tally.note_end(ended, (-signal.SIGKILL, 0))
                 tally.note_files(case, output, whole, attempt % 2)
-                tally.note_resumed(run_child(lambda output=output: case.run(output), folder / "log"), output, whole)
+                tally.note_resumed(run_child(partial(case.run, output), folder / "log"), output, whole)
     return tallies
 
 
@@ -268,12 +268,10 @@ def disk_rows(cases, folder, tries, deadline):
                 had_old = attempt % 2 and size >= 2 * PAGE
                 if had_old:
                     output.write_bytes(OLD)
-
-                def call(output=output):
-                    case.run(output)
-
+                call = partial(case.run, output)
                 ended = run_child(call, folder / "log", max_file_bytes=disk.max_file_bytes)
                 tally.tries += 1
+                tally.faults += ended.code == 1
                 tally.note_end(ended, (0, 1))
                 tally.note_files(case, output, whole, had_old)
                 if ended.code == 0 and not (output.exists() and filecmp.cmp(output, whole, shallow=False)):
@@ -327,7 +325,8 @@ def fuzz_rows(tries, seconds):
 
     rows = fuzz(tries, seconds)
     return [
-        Tally("fuzz", row["reader"], tries=row["mutations"], crashes=row["crashes"], hangs=row["hangs"]) for row in rows
+        Tally("fuzz", row["reader"], row["mutations"], row["refused"], crashes=row["crashes"], hangs=row["hangs"])
+        for row in rows
     ], rows
 
 
