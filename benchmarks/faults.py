@@ -337,7 +337,7 @@ def spread(deadline, n):
 
 def run(arguments):
     start, tallies, tables = monotonic(), [], {}
-    parts = [arguments.part] if arguments.part else ["fuzz", "kills", "disk-full"]
+    parts = arguments.part or ["fuzz", "kills", "disk-full"]
     # A checkpoint after every bit, where a fit of this length would write one at the end.
     proxcode.saving.CHECKPOINT_SECONDS = proxcode.saving.CHECKPOINT_MULTIPLE = 0
     if "fuzz" in parts:
@@ -365,7 +365,9 @@ def run(arguments):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=["fuzz", "kills", "disk-full"])
+    parser.add_argument(
+        "--part", action="append", choices=["fuzz", "kills", "disk-full"], help="repeatable; default: all"
+    )
     parser.add_argument("--case", action="append", help="name of a case; repeatable; default: all")
     parser.add_argument("--tries", type=int, help="kills in total, sizes per case, mutations per reader")
     parser.add_argument("--seconds", type=float, default=1200.0, help="time after which no further try begins")
