@@ -111,8 +111,9 @@ class Tally:
 
     def note_files(self, case, output, whole, had_old):
         """Count an output that is neither the old one nor complete, and checkpoints that cannot be read."""
-        intact = output.read_bytes() == OLD if output.exists() and had_old else not output.exists()
-        if not intact and not (output.exists() and filecmp.cmp(output, whole, shallow=False)):
+        is_old = output.exists() and output.read_bytes() == OLD
+        is_intact = is_old if had_old else not output.exists()
+        if not is_intact and not (output.exists() and filecmp.cmp(output, whole, shallow=False)):
             self.torn += 1
             self.seen.append(f"{output.name} is torn")
         for path in output.parent.glob("*.checkpoint"):
@@ -259,13 +260,16 @@ def disk_rows(cases, folder, tries, deadline):
         tally = Tally("disk-full", case.name)
         tallies.append(tally)
         whole, _ = measure(case, folder)
-        needed = whole.stat().st_size * (2 if case.name.startswith("fit") else 1) + PAGE
-        for attempt, size in enumerate(np.linspace(0, 1.1 * needed, tries).astype(int).tolist()):
+        whole_pages = whole.stat().st_size // PAGE * PAGE
+        needed = whole_pages * (2 if case.name.startswith("fit") else 1) + PAGE
+        # The last size lacks room for the last bytes alone.
+        sizes = [*np.linspace(0, 1.1 * needed, tries - 1).astype(int).tolist(), whole_pages]
+        for attempt, size in enumerate(sizes):
             if monotonic() >= last:
                 break
             with tempfile.TemporaryDirectory(dir=folder) as place, small_disk(place, size, is_mounting) as disk:
                 output = disk.folder / case.output
-                had_old = attempt % 2 and size >= 2 * PAGE
+                had_old = (tries - attempt) % 2
                 if had_old:
                     output.write_bytes(OLD)
                 call = partial(case.run, output)
@@ -294,11 +298,11 @@ class Disk(NamedTuple):
 
 @contextmanager
 def small_disk(place, n_bytes, is_mounting):
-    """Yield a folder in which `n_bytes` bytes can be written, in pages of a mounted file system or per file."""
+    """Yield a folder in which an old file and `n_bytes` bytes can be written, on a mounted file system or per file."""
     if not is_mounting:
         yield Disk(Path(place), n_bytes, lambda: None)
         return
-    mount(place, f"size={max(PAGE, n_bytes)}")
+    mount(place, f"size={max(2 * PAGE, PAGE + n_bytes)}")
     try:
         yield Disk(Path(place), None, lambda: mount(place, "remount,size=1g"))
     finally:
