@@ -92,7 +92,7 @@ def test_a_bar_on_a_terminal():
 def test_items_are_tracked(capsys, monkeypatch):
     monkeypatch.setattr(progress_module, "INTERVAL", 0.0)
     assert list(track("abc", "finished", "cells")) == ["a", "b", "c"]
-    assert capsys.readouterr().err.splitlines()[-1] == "finished 3 of 3 cells, 1 s left"
+    assert capsys.readouterr().err.splitlines()[-1] == "finished 3 of 3 cells"
     assert list(track("abc", "finished", "cells", shown=False)) == ["a", "b", "c"]
     assert capsys.readouterr().err == ""
 
@@ -102,7 +102,7 @@ def test_durations(seconds, text):
     assert duration(seconds) == text
 
 
-LINE = r"learned \d of 5 bits, \d+ s left, loss \d\.\d{4}"
+LINE = r"learned (5 of 5 bits|\d of 5 bits, \d+ s left), loss \d\.\d{4}"
 
 
 def test_a_verbose_fit_writes_lines_to_a_pipe(digits, capsys, monkeypatch):
@@ -140,6 +140,8 @@ def test_commands_write_lines_to_a_pipe(digits, tmp_path, monkeypatch):
     assert re.fullmatch(rf"encoded {BLOCK:,} of {len(X):,} rows, \d+ s left", lines[-3])
     lines = lines_of("encode", model, tmp_path / "X.csv", "-o", tmp_path / "again.npy")
     assert re.fullmatch(rf"encoded {len(X):,} rows in \d+ s", lines[-1])
+    named = ("--labels", tmp_path / "y.npy", "--peers", "LSH", "--figure", tmp_path / "f.png")
+    assert lines_of("evaluate", model, tmp_path / "few.npy", *named) == ["measured 1 of 1 codes of peers"]
     lines = lines_of("cut", tmp_path / "graph.npy")
     assert re.fullmatch(r"found \d+ better partitions in \d+ s, best \d+", lines[-1])
 

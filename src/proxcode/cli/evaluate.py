@@ -61,7 +61,7 @@ def evaluate(
     proximity = _proximity(options, y, fitted.proximity_)
     training = None if train is None else VectorFile(train).open(model=fitted).read()
     names = [name for name in peers.split(",") if name]
-    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training)
+    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training, verbose=True)
     save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure, overwrite=force)
     record = {
         "rows": [row._asdict() for row in evaluation.rows],

@@ -60,7 +60,7 @@ class ProgressDisplay:
 
     def __enter__(self) -> Self:
         self._start = self._last = self._clock()
-        self._done_before, self._note = self.done, ""
+        self._done_before = self.done
         if self._is_shown and self._file.isatty():
             from tqdm import tqdm
 
@@ -92,8 +92,8 @@ class ProgressDisplay:
         if self.total is None:
             return f"{self.verb} {self.done:,} {self.unit} in {duration(elapsed)}"
         line = f"{self.verb} {self.done:,} of {self.total:,} {self.unit}"
-        n_timed = self.done - self._done_before
-        return f"{line}, {duration(elapsed * (self.total - self.done) / n_timed)} left" if n_timed > 0 else line
+        n_timed, n_left = self.done - self._done_before, self.total - self.done
+        return f"{line}, {duration(elapsed * n_left / n_timed)} left" if n_timed > 0 and n_left > 0 else line
 
 
 def track(items: Iterable[T], verb: str, unit: str, *, shown: bool = True) -> Iterator[T]:
