@@ -101,6 +101,11 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(code, tmp_path):
     assert (names(tmp_path), path.read_text()) == (["m.proxcode"], "old")
 
 
+def test_an_input_that_cannot_be_read_is_named(tmp_path):
+    with pytest.raises(OSError, match="Input/output error: 'X.npy'"), resumable_write(tmp_path / "a.npy", "a"):
+        raise OSError(errno.EIO, "Input/output error", "X.npy")
+
+
 def test_partial_files_of_outputs_that_begin_alike_are_kept(tmp_path):
     others = [
         interrupt(tmp_path / name, "other")

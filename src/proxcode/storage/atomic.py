@@ -133,7 +133,8 @@ def _locked(partial: Path, path: Path, overwrite: bool = True) -> Iterator[int]:
         finally:
             os.close(descriptor)
     except OSError as error:
-        if is_disk_error(error):
+        # An error that names another file is one of an input.
+        if is_disk_error(error) and (error.filename is None or str(error.filename) == str(partial)):
             # Libraries add details of their own, and the name of the temporary file.
             error.filename, error.strerror = str(path), os.strerror(cast(int, error.errno))
         raise
