@@ -102,7 +102,7 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(code, tmp_path):
 
 
 def test_an_input_that_cannot_be_read_is_named(tmp_path):
-    with pytest.raises(OSError, match="Input/output error: 'X.npy'"), resumable_write(tmp_path / "a.npy", "a"):
+    with pytest.raises(OSError, match=r"Input/output error: 'X\.npy'"), resumable_write(tmp_path / "a.npy", "a"):
         raise OSError(errno.EIO, "Input/output error", "X.npy")
 
 
