@@ -234,19 +234,21 @@ def kill_rows(cases, folder, tries, deadline):
         tallies.append(tally)
         whole, seconds = measure(case, folder)
         n_tries = tries // len(cases) + (number < tries % len(cases))
-        for attempt in range(n_tries):
-            if monotonic() >= last:
-                break
+        while tally.faults < n_tries and monotonic() < last:
+            had_old = tally.tries % 2
             with tempfile.TemporaryDirectory(dir=folder) as place:
                 output = Path(place) / case.output
-                if attempt % 2:
+                if had_old:
                     output.write_bytes(OLD)
-                moment = rng.uniform(0, seconds)
+                start, moment = monotonic(), rng.uniform(0, seconds)
                 ended = run_child(partial(case.run, output), folder / "log", kill_after=moment)
                 tally.tries += 1
                 tally.faults += ended.code == -signal.SIGKILL
+                if ended.code == 0:
+                    # The kill came too late, and does not count: the next ones come earlier.
+                    seconds = min(seconds, monotonic() - start)
                 tally.note_end(ended, (-signal.SIGKILL, 0))
-                tally.note_files(case, output, whole, attempt % 2)
+                tally.note_files(case, output, whole, had_old)
                 tally.note_resumed(run_child(partial(case.run, output), folder / "log"), output, whole)
     return tallies
 
