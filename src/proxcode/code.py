@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
 
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
 from proxcode.cut import Restarts
@@ -31,10 +30,12 @@ from proxcode.hashing.encoder import BinaryEncoderMixin
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
 from proxcode.saving import CheckpointTimer, FilePath, Learned, SavingMixin, open_checkpoint
 from proxcode.searching import SearchingMixin
+from proxcode.storage.atomic import check_target
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.html import HTMLSummaryMixin
+from proxcode.utils.progress import ProgressDisplay
 from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
 from proxcode.weights import DifferenceWeights, Weights
 
@@ -84,7 +85,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         Seed of all random choices. Equal seeds give equal bits for any number of threads, on the same kind of processor
         with the same versions of libraries; elsewhere a fit may give other bits of the same quality.
     verbose : bool, default=False
-        Whether to show a progress bar.
+        Whether to show progress on standard error: a bar on a terminal, elsewhere a line every 10 seconds.
 
     Attributes
     ----------
@@ -176,6 +177,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         )
         if checkpoint is not None:
             self._check_savable()
+            check_target(checkpoint)
             learned = open_checkpoint(checkpoint, self.get_params(deep=False), learned, n_bits)
         if not learned.history:
             learned.proximity.fit(X, y)
@@ -255,14 +257,13 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
                 self.save(checkpoint)
 
         timer = CheckpointTimer()
-        bar = tqdm(total=n_bits, initial=len(history), unit="bit", disable=not self.verbose)
+        progress = ProgressDisplay("learned", "bits", n_bits, done=len(history), shown=bool(self.verbose))
         try:
             # BLAS is restricted to one thread once: each restriction costs more than a small product.
-            with bar, one_blas_thread:
+            with progress, one_blas_thread:
                 while not is_done(history, n_bits, loss_target):
                     history.append(loop.step())
-                    bar.update()
-                    bar.set_postfix(loss=f"{history[-1].loss:.4f}")
+                    progress.update(note=f"loss {history[-1].loss:.4f}")
                     is_last = is_done(history, n_bits, loss_target)
                     if checkpoint is not None and timer.is_due() and not is_last:
                         timer.run(commit)

@@ -29,6 +29,7 @@ from proxcode.pairs import FoundPairs, Pairs
 from proxcode.peers import PEERS
 from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
+from proxcode.utils.progress import track
 from proxcode.utils.validation import check_component, check_integer, check_samples
 
 MODEL = "PPC"
@@ -121,6 +122,7 @@ def evaluate(
     lengths: Iterable[int] | None = None,
     peers: Iterable[str] = ("LSH", "ITQ"),
     train: ArrayLike | None = None,
+    verbose: bool = False,
 ) -> Evaluation:
     """Evaluate a fitted model on all pairs of the given samples, compared with peers of the same code lengths.
 
@@ -142,6 +144,8 @@ def evaluate(
     train : array of shape (n_train, n_features), default=None
         Samples that the peers are fitted to, preferably the training samples of the model. None: X itself, which
         favours the peers.
+    verbose : bool, default=False
+        Whether to show progress on standard error.
 
     Returns
     -------
@@ -183,7 +187,7 @@ def evaluate(
     for bits in code_lengths:
         seconds = sum(record.seconds for record in model.history_[:bits])
         _add(evaluation, found, (MODEL, bits), codes, None if math.isnan(seconds) else seconds)
-    for key in product(names, code_lengths):
+    for key in track(product(names, code_lengths), "measured", "codes of peers", shown=verbose):
         start = perf_counter()
         try:
             peer = PEERS[key[0]](n_bits=key[1], random_state=0).fit(train_samples)

@@ -138,12 +138,15 @@ def figure_page(evaluation: "Evaluation", title: str) -> Any:
     return figure
 
 
-def save_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150) -> None:
-    """Write a figure atomically as PNG, PDF or SVG, according to the suffix of the path."""
+def save_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150, *, overwrite: bool = True) -> None:
+    """Write a figure atomically as PNG, PDF or SVG, according to the suffix of the path.
+
+    Without `overwrite` an existing file is kept, and a FileExistsError raised.
+    """
     suffix = Path(path).suffix.lower().removeprefix(".")
     if suffix not in FORMATS:
         raise ValueError(f"path={os.fspath(path)!r}: expected a file name that ends in .{', .'.join(FORMATS)}.")
-    with atomic_write(path) as partial:
+    with atomic_write(path, overwrite=overwrite) as partial:
         figure.savefig(partial, format=suffix, dpi=dpi)
 
 

@@ -73,7 +73,7 @@ class SavedModel:
     feature_names: list[str] | None
 
 
-def write(path: FilePath, model: SavedModel) -> None:
+def write(path: FilePath, model: SavedModel, overwrite: bool = True) -> None:
     """Write a model file atomically."""
     learned = model.learned
     values = {
@@ -85,7 +85,8 @@ def write(path: FilePath, model: SavedModel) -> None:
         "data": learned.data,
     }
     components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
-    write_model(path, ModelFile(_storable(model.parameters), components, values, learned.codes), component_classes())
+    stored = ModelFile(_storable(model.parameters), components, values, learned.codes)
+    write_model(path, stored, component_classes(), overwrite=overwrite)
 
 
 def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
@@ -124,7 +125,7 @@ class SavingMixin(BaseEstimator):
             codes=self.codes_,
         )
 
-    def save(self, path: FilePath) -> None:
+    def save(self, path: FilePath, *, overwrite: bool = True) -> None:
         """Save the fitted model in one file, atomically and without pickle.
 
         Equal fits by equal versions give equal bytes, except for classifiers of other libraries, which skops writes
@@ -133,6 +134,8 @@ class SavingMixin(BaseEstimator):
         Parameters
         ----------
         path : path
+        overwrite : bool, default=True
+            Whether an existing file is replaced; if not, a FileExistsError is raised.
 
         Notes
         -----
@@ -143,7 +146,7 @@ class SavingMixin(BaseEstimator):
         check_is_fitted(self, "n_bits_")
         self._check_savable()
         names = getattr(self, "feature_names_in_", np.array([])).tolist() or None
-        write(path, SavedModel(self.get_params(deep=False), self._learned(), self.n_features_in_, names))
+        write(path, SavedModel(self.get_params(deep=False), self._learned(), self.n_features_in_, names), overwrite)
 
     def _check_savable(self) -> None:
         """Raise TypeError for a subclass of the user's own: loading would give the base class."""
@@ -242,8 +245,6 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
     """
     path = Path(path)
     ours = _fingerprints(parameters)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"folder {path.parent} of the checkpoint does not exist: create it first.")
     if not path.exists():
         return learned
     try:

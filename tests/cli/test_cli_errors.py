@@ -413,8 +413,12 @@ def test_an_unexpected_error_is_one_sentence_too(folder, monkeypatch):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links are POSIX's")
-def test_a_link_is_replaced_by_force_only(folder, tmp_path):
-    (tmp_path / "codes.npy").symlink_to(folder / "X.npy")
+@pytest.mark.parametrize("target", ["y.npy", "missing.npy"])
+def test_a_link_is_replaced_by_force_only(target, folder, tmp_path):
+    (tmp_path / "codes.npy").symlink_to(folder / target)
     command = ("encode", folder / "m.proxcode", folder / "X.npy", "-o", tmp_path / "codes.npy")
     assert "already exists; choose another name or pass --force" in refuse(*command)
-    assert np.load(folder / "X.npy").shape == (150, 64)
+    assert CliRunner().invoke(main, [str(word) for word in (*command, "--force")]).exit_code == 0
+    assert not (tmp_path / "codes.npy").is_symlink()
+    assert np.load(folder / "y.npy").shape == (150,)
+    assert not (folder / "missing.npy").exists()

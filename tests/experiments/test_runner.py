@@ -151,7 +151,7 @@ def test_all_experiments_run_in_their_quick_form(tmp_path):
     pytest.importorskip("matplotlib")
     result = CliRunner().invoke(main, ["reproduce", "all", "--quick", "--output", str(tmp_path)])
     assert result.exit_code == 0, result.output
-    written = [Path(line) for line in result.output.split()]
+    written = [Path(line) for line in result.stdout.split()]
     assert {path.parent for path in written} == {tmp_path / "quick"}
     assert {"table1.md", "precision_recall.png", "first_bits.png", "initial_guess.png", "timing.png"} <= {
         path.name for path in written

@@ -47,10 +47,11 @@ def test_other_parameters_are_refused_by_name(parameters, named, samples, checkp
     assert checkpoint.read_bytes() == before
 
 
-def test_verbose_and_a_larger_n_bits_may_differ(samples, checkpoint, capsys):
+def test_verbose_and_a_larger_n_bits_may_differ(samples, checkpoint, capsys, monkeypatch):
+    monkeypatch.setattr("proxcode.utils.progress.INTERVAL", 0.0)
     new_model(n_bits=2).fit(*samples, checkpoint=checkpoint)
     assert new_model(verbose=True).fit(*samples, checkpoint=checkpoint).n_bits_ == N_BITS
-    assert f"{N_BITS}/{N_BITS}" in capsys.readouterr().err
+    assert f"learned {N_BITS} of {N_BITS} bits" in capsys.readouterr().err
 
 
 def test_other_data_are_refused_by_name(samples, checkpoint):
@@ -78,7 +79,7 @@ def test_a_file_of_another_kind_is_refused(kind, samples, checkpoint):
 
 
 def test_a_missing_folder_and_a_folder_are_refused(samples, checkpoint):
-    with pytest.raises(FileNotFoundError, match=r"folder .*missing of the checkpoint does not exist: create it first"):
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing to write fit to: make it first"):
         new_model().fit(*samples, checkpoint=checkpoint.parent / "missing" / "fit")
     with pytest.raises(IsADirectoryError, match="is a folder: name a file in it"):
         new_model().fit(*samples, checkpoint=checkpoint.parent)

@@ -1,7 +1,6 @@
 """The verb `cut`: cut a signed graph in two."""
 
 import math
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -69,21 +68,20 @@ def cut(
     """
     if max_cut and frustration:
         raise click.UsageError("--max-cut and --frustration each define an objective: pass only one of them.")
-    check_output(output, force)
-
-    from tqdm import tqdm
+    check_output(output, force, graph)
 
     from proxcode.files import check_suffix, read_graph, write_table
+    from proxcode.utils.progress import ProgressDisplay
 
     if output is not None:
         check_suffix(output)
     weights, names = read_graph(graph, directed=directed or ("sign" if frustration else None))
-    with tqdm(bar_format="{desc} after {elapsed}", disable=not sys.stderr.isatty()) as bar:
+    with ProgressDisplay("found", "better partitions") as display:
         problem: dict[str, Any] = {"max_cut": max_cut, "frustration": frustration, "prove": prove, "n_starts": starts}
         problem |= {"time_limit": time_limit, "random_state": seed}
-        partition, record = cut_weights(weights, lambda best: bar.set_description_str(f"best {best:.10g}"), **problem)
+        partition, record = cut_weights(weights, lambda best: display.update(note=f"best {best:.10g}"), **problem)
     if output is not None:
-        write_table(output, {"node": names, "partition": partition})
+        write_table(output, {"node": names, "partition": partition}, overwrite=force)
     show(as_json, record)
 
 

@@ -1,6 +1,5 @@
 """The verb `demo`: codes of the digits bundled with scikit-learn, compared with LSH and ITQ."""
 
-import sys
 from pathlib import Path
 from time import perf_counter
 
@@ -47,7 +46,7 @@ def demo(output: Path) -> None:
     ProximityPreservingCode(n_bits=2, random_state=0).fit(X[:N_WARM_UP], y[:N_WARM_UP])
     click.echo(f"{perf_counter() - start:.1f} s.\n")
     start = perf_counter()
-    model = ProximityPreservingCode(n_bits=LENGTHS[-1], random_state=0, verbose=sys.stderr.isatty()).fit(X, y)
+    model = ProximityPreservingCode(n_bits=LENGTHS[-1], random_state=0, verbose=True).fit(X, y)
     # Codes of all lengths share this time, which the seconds of single bits do not include.
     shared = perf_counter() - start - sum(record.seconds for record in model.history_)
     evaluation = evaluate(model, X_test, y_test, lengths=LENGTHS, train=X)

@@ -1,14 +1,15 @@
 """The verb `encode`: write the codes of a file of vectors, block by block.
 
 1. Codes are appended to a temporary file beside the output, one block of rows at a time.
-2. A killed run leaves that file, and the same command resumes after the last complete block.
+2. A run that is killed, or that meets a full disk, leaves that file, and the same command resumes after the last
+   complete block.
 3. When all rows are encoded, the header is written and the file is renamed to the output.
 
 Blocks start at the same rows in a resumed run: the output has the same bytes.
 """
 
-import sys
 from collections.abc import Callable
+from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -60,7 +61,7 @@ def encode(
     Example:
       proxcode encode my.proxcode vectors.npy -o codes.npy
     """
-    check_output(output, force)
+    check_output(output, force, model, vectors)
     click.get_current_context().meta["resumable"] = True
 
     header = read_header(model)
@@ -69,14 +70,21 @@ def encode(
     source = VectorFile(vectors, key, columns)
     opened = source.open(model=header)
 
-    from tqdm import tqdm
-
     from proxcode.code import ProximityPreservingCode
+    from proxcode.utils.progress import ProgressDisplay
 
     fitted = ProximityPreservingCode.load(model, trusted=trust or None)
     identity = f"{VectorFile(model).identity} {source.identity}"
-    with tqdm(total=opened.n_rows, unit=" rows", disable=not sys.stderr.isatty()) as bar:
-        encoded = encode_file(fitted, opened, output, identity=identity, n_bits=bits, progress=bar.update)
+    with ProgressDisplay("encoded", "rows", opened.n_rows) as display:
+        # The first rows reported are those of an earlier run.
+        reports = chain([display.skip], repeat(display.update))
+
+        def progress(n_rows: int) -> None:
+            next(reports)(n_rows)
+
+        encoded = encode_file(
+            fitted, opened, output, identity=identity, n_bits=bits, overwrite=force, progress=progress
+        )
     resumed = {"resumed at row": encoded.first_row} if encoded.first_row else {}
     show(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed})
 
@@ -96,11 +104,13 @@ def encode_file(
     *,
     identity: str,
     n_bits: int | None = None,
+    overwrite: bool = True,
     progress: Callable[[int], object] = lambda n_rows: None,
 ) -> Encoded:
     """Write the first `n_bits` bits (None: all) of the codes of vectors to a .npy file of packed bytes.
 
     The run resumes what a run of the same `identity` left. `progress` is called with the number of rows of each block.
+    Without `overwrite` an existing file is kept, and a FileExistsError raised.
     """
     _check_suffix(output)
     check_bits(model, n_bits)
@@ -111,7 +121,7 @@ def encode_file(
 
     n_bits = model.n_bits_ if n_bits is None else n_bits
     n_bytes = -(-n_bits // 8)
-    with resumable_write(output, f"{identity} {n_bits}") as file:
+    with resumable_write(output, f"{identity} {n_bits}", overwrite=overwrite) as file:
         first_row = n_rows = _complete_rows(file, n_bytes)
         progress(first_row)
         for block in vectors.blocks(BLOCK, start=first_row):

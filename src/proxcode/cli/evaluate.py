@@ -48,7 +48,7 @@ def evaluate(
       proxcode evaluate my.proxcode new.npy --labels new_labels.npy --figure evaluation.png
     """
     options = ProximityOptions(**near)
-    check_output(figure, force)
+    check_output(figure, force, model, vectors, train, options.labels, options.pairs)
     check_suffix(figure)
     header = read_header(model)
     X = VectorFile(vectors, key, columns).open(labels=options.labels, model=header).read()
@@ -63,8 +63,8 @@ def evaluate(
     fitted = ProximityPreservingCode.load(model)
     proximity = _proximity(options, y, fitted.proximity_)
     names = [name for name in peers.split(",") if name]
-    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training)
-    save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure)
+    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training, verbose=True)
+    save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure, overwrite=force)
     record = {
         "rows": [row._asdict() for row in evaluation.rows],
         "left out": {f"{method} {bits}": reason for (method, bits), reason in evaluation.left_out.items()},

@@ -1,6 +1,5 @@
 """The verb `fit`: learn a code and save the model."""
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,10 @@ def fit(
             hash_name = "kernel"
         if hash_name not in ("kernel", "linear"):
             raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
-    check_output(output, force)
+    finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
+    inputs = (vectors, options.labels, options.pairs)
+    check_output(output, force, *inputs)
+    check_output(finished_bits, True, *inputs)
     click.get_current_context().meta["resumable"] = checkpoint
     X = VectorFile(vectors, key, columns).open(labels=options.labels).read()
     y = options.read_labels(len(X))
@@ -88,6 +90,7 @@ def fit(
 
     from proxcode import hashing
     from proxcode.code import ProximityPreservingCode
+    from proxcode.storage.atomic import is_disk_error, resume_note
 
     hash_classes: dict[str | None, Any] = {
         "kernel": hashing.KernelHash,
@@ -103,11 +106,16 @@ def fit(
         proximity=proximity,
         hash_function=hash_class() if refine_steps is None else hash_class(refine_steps=refine_steps),
         random_state=seed,
-        verbose=sys.stderr.isatty(),
+        verbose=True,
     )
-    finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
-    model.fit(X, y, checkpoint=finished_bits)
-    model.save(output)
+    try:
+        model.fit(X, y, checkpoint=finished_bits)
+        # The file does not depend on whether progress was shown.
+        model.set_params(verbose=False).save(output, overwrite=force)
+    except OSError as error:
+        if is_disk_error(error) and finished_bits is not None and finished_bits.exists():
+            error.add_note(resume_note(error))
+        raise
     if finished_bits is not None:
         # Another process that ran the same fit may have removed it.
         finished_bits.unlink(missing_ok=True)

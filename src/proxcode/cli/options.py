@@ -60,15 +60,36 @@ proximity_options = _stacked(
 )
 
 
-def check_output(output: Path | None, force: bool) -> None:
-    """Raise an error for a file that cannot be written, or that exists and is not to be replaced."""
+def check_output(output: Path | None, force: bool, *inputs: Path | str | None) -> None:
+    """Raise an error for a file that cannot be written, that is an input, or that exists and is not to be replaced.
+
+    An input is a path, FILE:COLUMN or FILE:KEY; None is ignored.
+    """
     if output is None:
         return
-    if output.is_dir():
-        raise click.ClickException(f"{output} is a folder: name a file in it.")
-    if output.exists() and not force:
+
+    from proxcode.storage.atomic import check_target
+
+    check_target(output)
+    for given in inputs:
+        if given is not None and any(_is_same_file(output, name) for name in _possible_files(str(given))):
+            raise click.ClickException(f"the output {output} is the input {given}: choose another name for the output.")
+    if os.path.lexists(output) and not force:
         raise click.ClickException(f"{output} already exists; choose another name or pass --force.")
     _check_folder(output.parent, output.name)
+
+
+def _is_same_file(output: Path, name: str) -> bool:
+    """Return whether two paths lead to the same file, also by a symbolic or a hard link."""
+    try:
+        return output.samefile(name)
+    except OSError:
+        return False
+
+
+def _possible_files(given: str) -> list[str]:
+    """Return the names that may be those of a file in FILE, FILE:COLUMN or FILE:KEY; both may contain colons."""
+    return [given, *(given[:at] for at, character in enumerate(given) if character == ":")]
 
 
 def make_folder(folder: Path) -> None:

@@ -17,7 +17,11 @@ EXACT_INTEGERS = 2.0**53
 EXTRAS = {"matplotlib": "plots", "pyarrow": "tables", "h5py": "tables", "skops": "skops"}
 REMEDIES = dict.fromkeys(
     (errno.EACCES, errno.EPERM, errno.EROFS), "choose another location, or change its permissions"
-) | dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space, then run the same command again")
+) | {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space, then run the same command again"),
+    errno.EFBIG: "raise the limit on the size of files (ulimit -f), then run the same command again",
+    errno.EIO: "check the disk, then run the same command again",
+}
 
 
 def show(as_json: bool, record: Mapping[str, Any], text: Callable[[], str] | None = None) -> None:
@@ -101,7 +105,9 @@ def one_sentence(error: Exception) -> str:
         return f"{package} is not installed: pip install 'proxcode[{EXTRAS[package]}]'."
     if isinstance(error, OSError) and error.strerror is not None:
         place = f"{error.filename}: " if error.filename is not None else ""
-        return f"{place}{error.strerror}: {REMEDIES.get(error.errno or 0, 'choose another file or folder')}."
+        # A note says what was kept, and how to resume.
+        notes = getattr(error, "__notes__", []) or [REMEDIES.get(error.errno or 0, "choose another file or folder")]
+        return f"{place}{error.strerror}: {notes[-1]}."
     text = " ".join(str(error).split())
     if not text or not isinstance(error, ValueError | TypeError | OSError | ImportError):
         return f"unexpected {type(error).__name__}: {text} (--debug shows the traceback)."

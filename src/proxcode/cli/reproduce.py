@@ -1,6 +1,5 @@
 """The verb `reproduce`: run the experiments of the paper."""
 
-import sys
 from pathlib import Path
 
 import click
@@ -37,5 +36,5 @@ def reproduce(names: tuple[str, ...], output: Path, quick: bool, as_json: bool) 
     make_folder(output)
     click.get_current_context().meta["resumable"] = True
     chosen = EXPERIMENTS if "all" in names else names
-    written = run_experiments(chosen, output, quick=quick, verbose=sys.stderr.isatty())
+    written = run_experiments(chosen, output, quick=quick, verbose=True)
     show(as_json, {"files": [str(path) for path in written]}, lambda: "\n".join(map(str, written)))

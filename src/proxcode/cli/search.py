@@ -79,7 +79,7 @@ def search(
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
     """
     _check_usage(model, radius, near, as_float, asymmetric, vectors)
-    check_output(output, force)
+    check_output(output, force, codes, queries, model, vectors, ids)
 
     import numpy as np
 
@@ -125,7 +125,7 @@ def search(
         values = {name: column.tolist() for name, column in found.items()}
         show(as_json, values, lambda: aligned_columns(list(values), zip(*values.values(), strict=True)))
     else:
-        write_table(output, found)
+        write_table(output, found, overwrite=force)
         n_queries = int((n_neighbors > 0).sum())
         show(as_json, {"neighbors": str(output), "rows": len(query), "queries with neighbors": n_queries})
 

@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
-from tqdm import tqdm
 
 from proxcode import cut
 from proxcode.bits import BitLoop, Rules
@@ -35,6 +34,7 @@ from proxcode.pairs import Pairs
 from proxcode.plots import COLOURS, save_figure
 from proxcode.proximity import SameLabel, WithinRadius
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
+from proxcode.utils.progress import track
 from proxcode.weights import DifferenceWeights, GradientWeights
 
 GUESSES = {
@@ -108,7 +108,8 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
 def measure(size: Size, folder: Path, verbose: bool = False) -> list[Row]:
     """Return the loss after each bit for all datasets, components, guesses, updates and seeds."""
     rows = []
-    for dataset, components, seed in tqdm(list(product(size.datasets, COMPONENTS, size.seeds)), disable=not verbose):
+    runs = product(size.datasets, COMPONENTS, size.seeds)
+    for dataset, components, seed in track(runs, "finished", "runs", shown=verbose):
         name = f"{dataset}-{components}-seed{seed}".replace(" ", "_").replace(",", "").replace("'", "")
         path = folder / f"{name}.json"
         record = read_json(path)

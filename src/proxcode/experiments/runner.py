@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from proxcode import metrics
 from proxcode.experiments.datasets import write_arrays
@@ -26,6 +25,7 @@ from proxcode.files import write_table
 from proxcode.metrics import Counts
 from proxcode.storage.atomic import atomic_write
 from proxcode.storage.model_file import versions
+from proxcode.utils.progress import track
 
 SEEDS = (0, 1, 2)
 CELLS = "cells"
@@ -64,7 +64,7 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
     cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))
     split_key: tuple[str, int] | None = None
     rows: list[Row] = []
-    for cell in tqdm(cells, unit="cell", disable=not verbose):
+    for cell in track(cells, "finished", "fits", shown=verbose):
         path, protocol = cell.path(folder / CELLS), PROTOCOLS[cell.protocol]
         size = QUICK if quick else protocol.size
         parameters = method_named(cell.method).make(cell.bits[0], cell.seed, None).get_params(deep=False)

@@ -18,16 +18,18 @@ Columns = dict[str, NDArray[Any]]
 Writer = Callable[[Path, Columns, Path], None]
 
 
-def write_table(path: FilePath, columns: Mapping[str, ArrayLike]) -> None:
+def write_table(path: FilePath, columns: Mapping[str, ArrayLike], *, overwrite: bool = True) -> None:
     """Write columns of equal length to a tabular file; the suffix determines the format.
 
     Parameters
     ----------
     path : path
-        A file `.csv`, `.tsv`, `.npz` or `.parquet`. An existing file is replaced once the new one is complete.
+        A file `.csv`, `.tsv`, `.npz` or `.parquet`.
     columns : mapping of str to array
         A matrix becomes a column of lists in Parquet, an array in npz, and columns NAME_0, NAME_1, ... in text. A
         missing label, None, becomes an empty cell in text, and an empty string in npz.
+    overwrite : bool, default=True
+        Whether an existing file is replaced, once the new one is complete; if not, a FileExistsError is raised.
     """
     path = Path(path)
     write = check_suffix(path)
@@ -40,7 +42,7 @@ def write_table(path: FilePath, columns: Mapping[str, ArrayLike]) -> None:
             raise ValueError(
                 f"column {name!r} for {path} has shape {array.shape}: expected {n_rows} rows, as in the first column."
             )
-    with atomic_write(path) as partial:
+    with atomic_write(path, overwrite=overwrite) as partial:
         write(partial, arrays, path)
 
 

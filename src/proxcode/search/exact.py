@@ -7,15 +7,16 @@
 4. A query that costs more than half a scan with hash tables is scanned instead. If most of the first queries of a call
    are, all queries of the call are scanned.
 5. Codes added after the hash tables were built are scanned. When they are many, the hash tables are rebuilt.
+6. If there is not enough memory for hash tables, all codes are scanned from then on.
 
 Float queries are always scanned (`float_scan.py`).
 
 Costs are counted, not measured, so the same calls always take the same way. The results do not depend on the way.
 """
 
+import warnings
 from functools import partial
 from itertools import chain
-from threading import Lock
 
 import joblib
 import numpy as np
@@ -27,6 +28,7 @@ from proxcode.search.float_scan import FloatScan
 from proxcode.search.multi_index import MultiIndex, build_cost, expected_costs, scan_cost
 from proxcode.search.planes import BytePlanes, Found, merge, split_by_query
 from proxcode.search.tasks import scan_all
+from proxcode.utils.locks import ForkSafeLock
 from proxcode.utils.rows import evenly_spaced
 from proxcode.utils.threads import in_threads
 
@@ -62,7 +64,9 @@ class ExactSearch:
         # The hash tables, None until they are built.
         self.multi_index: MultiIndex | None = None
         self._spent = self._saved = 0.0
-        self._building = Lock()
+        self._building = ForkSafeLock()
+        # Whether memory was too small for hash tables: no search tries again.
+        self._out_of_memory = False
         self.floats = FloatScan(self.n_threads)
 
     def find(self, codes: BytePlanes, queries: Codes | FloatQueries, k: int, radius: float) -> list[Found]:
@@ -96,7 +100,9 @@ class ExactSearch:
     def _tables_for(self, codes: BytePlanes) -> MultiIndex | None:
         """Return hash tables of most of the codes if they are requested or worth their cost."""
         with self._building:
-            if self.multi_index is not None:
+            if self._out_of_memory:
+                is_due = False
+            elif self.multi_index is not None:
                 is_due = codes.n_codes - self.multi_index.n_codes > codes.n_codes // REBUILD_SHARE
             elif self.tables is not None:
                 is_due = self.tables
@@ -105,14 +111,28 @@ class ExactSearch:
             if is_due:
                 # Frees the memory of the old hash tables before the new ones are built.
                 self.multi_index, self._saved = None, 0.0
-                self.multi_index = MultiIndex(codes)
+                self._build(codes)
             tables = self.multi_index
         # Another thread may have added codes, and rebuilt the hash tables, after this search began.
         return None if tables is None or tables.n_codes > codes.n_codes else tables
 
+    def _build(self, codes: BytePlanes) -> None:
+        """Build the hash tables if memory allows it."""
+        try:
+            self.multi_index = MultiIndex(codes)
+        except MemoryError as error:
+            self._out_of_memory = True
+            reason = f" ({error})" if str(error) else ""
+            warnings.warn(
+                f"not enough memory for hash tables of {codes.n_codes:,} codes{reason}: all codes are scanned, with "
+                "the same results; pass tables=False to avoid the attempt.",
+                RuntimeWarning,
+                stacklevel=6,
+            )
+
     def _estimate_saving(self, codes: BytePlanes, queries: Codes, found: list[Found], k: int, radius: int) -> None:
         """Add the cost of a scan; at intervals, estimate which part of it hash tables would have saved."""
-        if self.tables is not None or codes.n_codes < MIN_CODES:
+        if self.tables is not None or self._out_of_memory or codes.n_codes < MIN_CODES:
             return
         cost = scan_cost(codes.n_bytes, codes.n_codes)
         self._spent += len(queries) * cost

@@ -11,7 +11,6 @@ The distances do not depend on the way, nor on the number of threads.
 from __future__ import annotations
 
 from functools import partial
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from proxcode.search._lane_kernels import LANES
 from proxcode.search.float_queries import FloatQueries, Floats, Offsets, offsets_of
 from proxcode.search.planes import BytePlanes, Found, split_by_query
 from proxcode.search.tasks import scan_all
+from proxcode.utils.locks import ForkSafeLock
 
 # Queries from which a group is compared with all lanes, although some of them are not used.
 MIN_LANES = 6
@@ -67,7 +67,7 @@ class StoredOffsets:
     """Offsets of the codes of an index for the last function used. Codes are only appended; threads may share it."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = ForkSafeLock()
         self._function: Offsets | None = None
         self._offsets = CodeOffsets()
 

@@ -26,6 +26,7 @@ from proxcode.search.planes import BytePlanes
 from proxcode.search.rescoring import Rescoring
 from proxcode.storage.container import Tensors, read_file, write_file
 from proxcode.stores.base import CodeStore, Ids, Neighborhoods, Neighbors
+from proxcode.utils.locks import ForkSafeLock
 from proxcode.utils.validation import check_integer, check_number
 
 
@@ -43,7 +44,7 @@ class Snapshot(NamedTuple):
 class HammingIndex(CodeStore):
     """Exact search among codes by Hamming distance, or by the distance of float queries.
 
-    Several threads may search at the same time, also while one thread adds or removes codes.
+    Several threads may search, add and remove codes at the same time.
 
     Parameters
     ----------
@@ -72,6 +73,8 @@ class HammingIndex(CodeStore):
         super().__init__(n_bits)
         self.n_threads = None if n_threads is None else check_integer("n_threads", n_threads, 1)
         self.tables = tables
+        # Held by a thread that replaces the snapshot.
+        self._changing = ForkSafeLock()
         self._replace(np.empty((-(-self.n_bits // 8), 0), np.uint8))
 
     def _replace(self, planes: Codes, ids: NDArray[np.int64] | None = None) -> None:
@@ -83,7 +86,8 @@ class HammingIndex(CodeStore):
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy: without hash tables, and without free columns, which copies must not share."""
         codes, ids, _ = self._snapshot
-        return self.__dict__ | {"_snapshot": (np.ascontiguousarray(codes.columns), ids.values)}
+        own = {"_snapshot": (np.ascontiguousarray(codes.columns), ids.values), "_changing": ForkSafeLock()}
+        return self.__dict__ | own
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -111,18 +115,20 @@ class HammingIndex(CodeStore):
     def add(self, codes: ArrayLike, ids: ArrayLike | None = None) -> Self:
         """Add codes; parameters as in `CodeStore.add`."""
         codes = check_codes(codes, self.n_bits)
-        before = self._snapshot
-        ids_after = before.ids.extended(len(codes), ids)
-        self._snapshot = Snapshot(codes=before.codes.extended(codes), ids=ids_after, engine=before.engine)
+        with self._changing:
+            before = self._snapshot
+            ids_after = before.ids.extended(len(codes), ids)
+            self._snapshot = Snapshot(codes=before.codes.extended(codes), ids=ids_after, engine=before.engine)
         return self
 
     def remove(self, ids: ArrayLike) -> Self:
         """Remove codes; parameters as in `CodeStore.remove`."""
-        before = self._snapshot
-        removed = before.ids.find(ids)
-        if len(removed):
-            kept = np.ascontiguousarray(np.delete(before.codes.columns, removed, axis=1))
-            self._replace(kept, np.delete(before.ids.as_array(), removed))
+        with self._changing:
+            before = self._snapshot
+            removed = before.ids.find(ids)
+            if len(removed):
+                kept = np.ascontiguousarray(np.delete(before.codes.columns, removed, axis=1))
+                self._replace(kept, np.delete(before.ids.as_array(), removed))
         return self
 
     def search(
@@ -201,13 +207,16 @@ class HammingIndex(CodeStore):
             )
         return queries
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the index to a file, atomically; hash tables are not saved."""
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
+        """Write the index to a file, atomically; hash tables are not saved.
+
+        Without `overwrite` an existing file is kept, and a FileExistsError raised.
+        """
         codes, ids, _ = self._snapshot
         tensors: Tensors = {"planes": np.ascontiguousarray(codes.columns)}
         if ids.values is not None:
             tensors["ids"] = ids.values
-        write_file(path, "index", {"n_bits": self.n_bits}, tensors)
+        write_file(path, "index", {"n_bits": self.n_bits}, tensors, overwrite=overwrite)
 
     @classmethod
     def load(

@@ -30,14 +30,16 @@ class Contents(NamedTuple):
     tensors: Tensors
 
 
-def write_file(path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors) -> None:
+def write_file(
+    path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors, *, overwrite: bool = True
+) -> None:
     """Write a file of ours; equal content gives equal bytes."""
     header: dict[str, Any] = {"kind": kind, "format": FORMAT, "content": dict(content)}
     header["digest"] = _digest(header, tensors)
     text = _as_json(header)
     if len(text) > MAX_HEADER:
         raise ValueError(f"the content of {path} has {len(text):,} characters: pass long lists as NumPy arrays.")
-    with atomic_write(path) as partial:
+    with atomic_write(path, overwrite=overwrite) as partial:
         _write_tensors(partial, tensors, {"proxcode": text})
 
 

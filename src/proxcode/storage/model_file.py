@@ -51,7 +51,7 @@ class ModelFile(NamedTuple):
     codes: Any
 
 
-def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes) -> None:
+def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes, *, overwrite: bool = True) -> None:
     """Write a model file atomically; equal models give equal bytes, but for classifiers written by skops."""
     writer = ComponentWriter(classes)
     content = {
@@ -63,7 +63,7 @@ def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes
     tensors = {**writer.tensors, "codes": model.codes}
     if writer.objects:
         tensors[SKOPS] = _dump(writer.objects)
-    write_file(path, KIND, content, tensors)
+    write_file(path, KIND, content, tensors, overwrite=overwrite)
 
 
 def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelFile:

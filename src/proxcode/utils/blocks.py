@@ -4,16 +4,15 @@ Each block is one task, with BLAS limited to one thread. If BLAS distributed a p
 digits would depend on their number, and a margin near zero could change its bit.
 """
 
-import os
 from collections.abc import Callable, Iterator
 from functools import cache
-from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
+from proxcode.utils.locks import ForkSafeLock
 from proxcode.utils.threads import in_order
 
 # Rows per block.
@@ -38,15 +37,9 @@ class _OneThread:
     """
 
     def __init__(self) -> None:
-        self._renew_lock()
+        self._lock = ForkSafeLock()
         self._holders = 0
         self._limit: Any = None
-        if hasattr(os, "register_at_fork"):
-            # A thread of the parent may hold the lock when it forks.
-            os.register_at_fork(after_in_child=self._renew_lock)
-
-    def _renew_lock(self) -> None:
-        self._lock = Lock()
 
     def __enter__(self) -> None:
         with self._lock:
