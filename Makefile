@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint format bench bench-data reproduce clean
+.PHONY: demo test mutants lint format bench bench-data reproduce clean
 
 .venv/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -15,6 +15,9 @@ demo: .venv/.ready
 
 test: .venv/.ready
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+mutants: .venv/.ready
+	$(BIN)/python tests/mutants.py
 
 lint: .venv/.ready
 	$(BIN)/ruff check
