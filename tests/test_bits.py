@@ -1,13 +1,15 @@
-"""The figures of a bit against counts of all pairs, and the rule that stops the loop."""
+"""The figures of a bit against counts of all pairs, the rule that stops the loop, and default subsets."""
 
 import math
 
 import numpy as np
 import pytest
 
-from proxcode import KernelHash, ProximityPreservingCode
+import proxcode.bits
+from proxcode import KernelHash, ProximityPreservingCode, RotationHash, SameLabel
 from proxcode.bits import radius_of
 from proxcode.hamming import distances
+from proxcode.pairs import SameClassPairs
 from proxcode.threshold import EqualErrorThreshold
 
 # Without refinement the codes that bits are learned with are those of `encode`, not leave-one-out ones.
@@ -75,3 +77,22 @@ def test_learning_stops_at_the_first_bit_whose_loss_is_the_target(train):
     model = fit(train, 12, loss_target=losses[best])
     assert model.n_bits_ == best + 1
     assert [record.loss for record in model.history_] == losses[: best + 1]
+
+
+def test_thresholds_alone_are_found_from_fewer_samples(train, monkeypatch):
+    assert (proxcode.bits.THRESHOLD_SAMPLES, proxcode.bits.DEFAULT_MAX_SAMPLES) == (2500, 10_000)
+    monkeypatch.setattr(proxcode.bits, "THRESHOLD_SAMPLES", 100)
+    monkeypatch.setattr(proxcode.bits, "DEFAULT_MAX_SAMPLES", 200)
+    drawn = []
+    sampled = SameClassPairs.sampled
+
+    def recorded(pairs, code, n_samples, rng):
+        drawn.append(n_samples)
+        return sampled(pairs, code, n_samples, rng)
+
+    monkeypatch.setattr(SameClassPairs, "sampled", recorded)
+    for hash_function, n_samples in ((RotationHash(), 100), (KernelHash(n_landmarks=60), 200)):
+        drawn.clear()
+        ProximityPreservingCode(3, proximity=SameLabel(), hash_function=hash_function, random_state=0).fit(*train)
+        # Before the first bit, and after each.
+        assert drawn == [n_samples] * 4
