@@ -108,6 +108,26 @@ def test_weights_make_rare_labels_as_probable_as_others():
     assert weighted_rare > plain_rare + 0.2
 
 
+def test_weighted_posteriors_maximise_the_weighted_likelihood(rng):
+    scores, labels = noisy_scores(rng)
+    weights = rng.random(len(scores)) ** 3
+    n, units = len(scores), scores.std(axis=0)
+    target, share = (n * (labels > 0) + 1) / (n + 5), weights / weights.sum()
+
+    def loss(parameters):
+        return -share @ (target * log_softmax(scores / units * parameters[0] + parameters[1:], axis=1)).sum(axis=1)
+
+    posteriors = fit_posteriors(scores, labels, weights)
+    slopes = posteriors.slope * units
+    np.testing.assert_allclose(slopes, slopes[0])
+    fitted = np.append(slopes[0], posteriors.offset) / SOFTENING
+    best = minimize(loss, fitted, method="BFGS", options={"gtol": 1e-4})
+    assert loss(fitted) == pytest.approx(best.fun, abs=1e-5)
+    # Without weights the fit is another one.
+    plain = fit_posteriors(scores / units, labels)
+    assert loss(np.append(plain.slope, plain.offset) / SOFTENING) > best.fun + 1e-3
+
+
 def test_balanced_classes_serve_rare_ones():
     rng = np.random.default_rng(1)
     centres = rng.normal(size=(20, 16))
