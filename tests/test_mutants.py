@@ -1,6 +1,7 @@
 """The list of mutations fits the code; `make mutants` runs them."""
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,13 +20,14 @@ def test_a_mutation_fits_the_code_and_names_tests_that_exist(mutation):
     assert mutation.tests
     for test in mutation.tests:
         file, _, function = test.partition("::")
-        functions = [node.name for node in ast.walk(ast.parse(Path(mutants.TESTS, file).read_text())) if is_test(node)]
-        assert functions
-        assert not function or function in functions
+        assert function in functions_of(file) if function else functions_of(file)
 
 
-def is_test(node):
-    return isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+@cache
+def functions_of(file):
+    """Return the names of the tests of a file."""
+    nodes = ast.parse(Path(mutants.TESTS, file).read_text()).body
+    return [node.name for node in nodes if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
 
 
 def test_there_are_many_mutations_of_different_names():

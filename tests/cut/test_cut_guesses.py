@@ -1,4 +1,4 @@
-"""Spectral initial guesses against full decompositions, and margins of eigenvalues that Lanczos' method estimates."""
+"""Spectral initial guesses against full decompositions, and margins of eigenvalues that are computed inexactly."""
 
 import numpy as np
 import pytest
@@ -80,3 +80,15 @@ def test_the_bound_of_an_inaccurate_eigenvalue_is_not_too_small(inaccurate, monk
             bounds.append(bound.bound(as_graph(W), np.ones(100, np.int8), np.random.default_rng(0)))
         exact, by_lanczos = bounds
         assert exact <= by_lanczos < 1.2 * exact
+
+
+def test_rounding_does_not_take_the_bound_below_a_value_that_is_attained():
+    # Without frustrated edges the relaxation is exact, and integer weights have exact sums.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        partition = rng.choice(np.array([-1, 1], np.int8), 60)
+        size = np.triu(rng.integers(1, 10, (60, 60)), 1)
+        W = np.outer(partition, partition) * (size + size.T).astype(float)
+        value = partition @ W @ partition
+        found = SemidefiniteBound(tolerance=0.0, max_iter=300).bound(as_graph(W), partition, rng)
+        assert value <= found < value * (1 + 1e-9)
