@@ -23,7 +23,7 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 PACKAGE = Path("proxcode")
 # Seconds after which tests count as failed: a mutation may have made a loop endless.
-TIME_LIMIT = 300.0
+TIME_LIMIT = 120.0
 # Exit codes of pytest.
 PASSED, FAILED = 0, 1
 

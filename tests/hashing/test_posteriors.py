@@ -65,6 +65,20 @@ def test_posteriors_are_a_softened_maximum_likelihood_fit(exclusive, rng):
     assert loss(fitted) < loss(SOFTENING * fitted)
 
 
+def test_probabilities_are_not_softened_and_calibrated(rng):
+    classes = rng.choice(5, 2000, p=[0.5, 0.2, 0.15, 0.1, 0.05])
+    labels = plus_minus(classes)
+    scores = 0.3 * (labels + 1.8 * rng.normal(size=labels.shape))
+    posteriors = fit_posteriors(scores, labels)
+    found = posteriors.probabilities(scores)
+    np.testing.assert_allclose(found, softmax((posteriors.slope * scores + posteriors.offset) / SOFTENING, axis=1))
+    # At the maximum of the likelihood the offsets make the mean probability of a label its frequency.
+    np.testing.assert_allclose(found.mean(axis=0), np.bincount(classes) / 2000, atol=0.005)
+    for label in range(5):
+        is_likely = (found[:, label] > 0.4) & (found[:, label] < 0.6)
+        assert abs((classes[is_likely] == label).mean() - 0.5) < 0.2
+
+
 @pytest.mark.parametrize("gap", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("exclusive", [True, False])
 def test_posteriors_of_separable_scores_are_finite(gap, exclusive, rng):
