@@ -34,7 +34,8 @@ def test_a_reheat_starts_at_a_lower_temperature_and_falls_to_cold(rng):
         assert (len(temperatures), temperatures[-1]) == (20, 0.1)
         assert (np.diff(temperatures) < 0).all()
         starts.append(temperatures[0])
-    assert 0.3 <= min(starts) < 0.32 < 0.58 < max(starts) <= 0.6
+    assert 0.3 <= min(starts) < 0.32
+    assert 0.58 < max(starts) <= 0.6
 
 
 def test_the_better_one_of_two_partitions_is_adopted_in_each_part_of_a_graph(rng):
