@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 
-.PHONY: demo test test-lowest lint format bench bench-data reproduce clean
+.PHONY: demo test test-lowest mutants lint format bench bench-data reproduce clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -29,6 +29,9 @@ $(LOWEST)/.ready: pyproject.toml tests/helpers/lowest_versions.py
 # The suite with the lowest versions that pyproject.toml accepts, which may use what their own libraries have deprecated.
 test-lowest: $(LOWEST)/.ready
 	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning --numprocesses auto --maxprocesses 4 --dist loadfile
+
+mutants: $(VENV)/.ready
+	$(BIN)/python tests/mutants.py
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check

@@ -303,7 +303,8 @@ def test_large_integers_keep_their_precision(train, new):
 
 def test_extend_ignores_the_loss_target(train):
     model = fit(train, n_bits=64, loss_target=0.01)
-    assert model.extend(model.n_bits_ + 3, *train).n_bits_ == len(model.history_) > 3
+    n_bits = model.n_bits_
+    assert model.extend(n_bits + 3, *train).n_bits_ == len(model.history_) == n_bits + 3
 
 
 def test_seeds_of_nested_classifiers_are_set(train):

@@ -107,3 +107,11 @@ def test_the_scaled_difference_is_the_slope_of_the_scaled_loss():
 
     np.testing.assert_allclose(near, (loss(gamma - 1) - loss(gamma + 1)) / 2 / 0.2)
     np.testing.assert_allclose(far, -(loss(-gamma - 1) - loss(-gamma + 1)) / 2 / 0.2)
+
+
+@given(betas, lengths, st.floats(0.05, 1.0))
+def test_scaled_gradient_weights_are_the_slope_of_the_scaled_loss(beta, n_bits, scale):
+    gamma, step = scale * margins(beta, n_bits), 1e-5
+    near, far = GradientWeights().tables(beta, n_bits, scale)
+    np.testing.assert_allclose(near, (logistic(gamma - step) - logistic(gamma + step)) / (2 * step), atol=1e-8)
+    np.testing.assert_allclose(far, (logistic(-gamma + step) - logistic(-gamma - step)) / (2 * step), atol=1e-8)

@@ -105,6 +105,19 @@ def test_vector_update_never_lowers_the_value(seed, n, density):
     np.testing.assert_array_equal(start, given_partition)
 
 
+@pytest.mark.parametrize("n", [50, 150])
+def test_vector_update_ends_where_a_step_changes_nothing(n, rng):
+    n_steps = []
+    for _ in range(10):
+        W = random_weights(rng, n)
+        update = VectorUpdate().improve(as_graph(W), random_partition(rng, n), rng)
+        # b <- sign((W + |lambda_min| I) b) gives b itself.
+        shifted_field = W @ update.partition - np.linalg.eigvalsh(W)[0] * update.partition
+        assert (update.partition * shifted_field > -1e-6).all()
+        n_steps.append(update.sweeps)
+    assert max(n_steps) > 2
+
+
 def test_no_update_keeps_the_guess(rng):
     W, partition = random_weights(rng, 20), random_partition(rng, 20)
     update = NoUpdate().improve(as_graph(W), partition, rng)

@@ -18,6 +18,7 @@ from proxcode import (
     SharedLabel,
     WithinRadius,
 )
+from proxcode.hamming import unpack
 
 HASHES = [
     RotationHash(n_landmarks=60, n_rotations=10),
@@ -49,6 +50,17 @@ def test_codes_are_signs_of_margins_and_prefixes_are_columns(hash_function, trai
     np.testing.assert_array_equal(model.scores(new[0], n_bits=4), margins[:, :4])
     assert model.hash_function_.n_planned_ == model.n_bits_ == len(model.history_) == 9
     assert all(record.hash_accuracy == 1 and record.flips == record.sweeps == 0 for record in model.history_)
+
+
+@each_hash
+def test_history_tells_the_loss_of_the_code_bit_by_bit(hash_function, train):
+    model = joint(hash_function, proximity=SameLabel()).fit(*train)
+    first, second = np.triu_indices(len(train[0]), 1)
+    is_near = train[1][first] == train[1][second]
+    bits = unpack(model.codes_, 9)
+    for k, record in enumerate(model.history_, start=1):
+        h = (bits[first, :k] != bits[second, :k]).sum(axis=1)
+        assert record.loss == min(((h <= t) != is_near).mean() for t in range(-1, k + 1))
 
 
 @each_hash

@@ -65,6 +65,20 @@ def test_posteriors_are_a_softened_maximum_likelihood_fit(exclusive, rng):
     assert loss(fitted) < loss(SOFTENING * fitted)
 
 
+def test_probabilities_are_not_softened_and_calibrated(rng):
+    classes = rng.choice(5, 2000, p=[0.5, 0.2, 0.15, 0.1, 0.05])
+    labels = plus_minus(classes)
+    scores = 0.3 * (labels + 1.8 * rng.normal(size=labels.shape))
+    posteriors = fit_posteriors(scores, labels)
+    found = posteriors.probabilities(scores)
+    np.testing.assert_allclose(found, softmax((posteriors.slope * scores + posteriors.offset) / SOFTENING, axis=1))
+    # At the maximum of the likelihood the offsets make the mean probability of a label its frequency.
+    np.testing.assert_allclose(found.mean(axis=0), np.bincount(classes) / 2000, atol=0.005)
+    for label in range(5):
+        is_likely = (found[:, label] > 0.4) & (found[:, label] < 0.6)
+        assert abs((classes[is_likely] == label).mean() - 0.5) < 0.2
+
+
 @pytest.mark.parametrize("gap", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("exclusive", [True, False])
 def test_posteriors_of_separable_scores_are_finite(gap, exclusive, rng):
@@ -106,6 +120,26 @@ def test_weights_make_rare_labels_as_probable_as_others():
     found = [fitted(scores).argmax(axis=1) == classes for fitted in (fit_posteriors(scores, labels), weighted)]
     plain_rare, weighted_rare = (is_right[2000:].mean() for is_right in found)
     assert weighted_rare > plain_rare + 0.2
+
+
+def test_weighted_posteriors_maximise_the_weighted_likelihood(rng):
+    scores, labels = noisy_scores(rng)
+    weights = rng.random(len(scores)) ** 3
+    n, units = len(scores), scores.std(axis=0)
+    target, share = (n * (labels > 0) + 1) / (n + 5), weights / weights.sum()
+
+    def loss(parameters):
+        return -share @ (target * log_softmax(scores / units * parameters[0] + parameters[1:], axis=1)).sum(axis=1)
+
+    posteriors = fit_posteriors(scores, labels, weights)
+    slopes = posteriors.slope * units
+    np.testing.assert_allclose(slopes, slopes[0])
+    fitted = np.append(slopes[0], posteriors.offset) / SOFTENING
+    best = minimize(loss, fitted, method="BFGS", options={"gtol": 1e-4})
+    assert loss(fitted) == pytest.approx(best.fun, abs=1e-5)
+    # Without weights the fit is another one.
+    plain = fit_posteriors(scores / units, labels)
+    assert loss(np.append(plain.slope, plain.offset) / SOFTENING) > best.fun + 1e-3
 
 
 def test_balanced_classes_serve_rare_ones():

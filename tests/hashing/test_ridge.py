@@ -7,8 +7,9 @@ from sklearn.base import clone
 
 import proxcode.hashing.features
 import proxcode.hashing.ridge
-from helpers.banks import begin
+from helpers.banks import append, begin
 from proxcode import KernelHash, LinearHash, ProximityPreservingCode, WithinRadius
+from proxcode.cut.initial import signs_of
 from proxcode.hashing.features import RIDGES
 from proxcode.hashing.kernel import JITTER
 
@@ -140,6 +141,17 @@ def test_labels_that_samples_do_not_show_are_not_learned(rng):
     for samples in (X, np.zeros_like(X)):
         model = ProximityPreservingCode(n_bits=8, random_state=0).fit(samples, y)
         assert model.history_[-1].loss > 0.2
+
+
+@NAMED
+def test_codes_of_labels_are_the_mean_codes_of_their_samples(hash_function, train, rng):
+    X, y = train
+    y = np.minimum(y, 6)
+    hashed, training = begin(hash_function, X, labels=indicator(y))
+    codes = np.column_stack([signs_of(append(training, signs_of(rng.normal(size=len(X))))) for _ in range(5)])
+    hashed.finish(training, 5)
+    expected = [codes[y == label].mean(axis=0) for label in range(7)]
+    np.testing.assert_allclose(hashed.label_codes_, expected, atol=1e-12)
 
 
 # When labels are used

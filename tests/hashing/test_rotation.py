@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import polar
 
 from helpers.neighbors import recall_at, squared_distances
 from proxcode import ProximityPreservingCode, RotationHash
 from proxcode.hamming import distances
 from proxcode.hashing.components import Coordinates, Landmarks, make_inputs, principal_components, project
-from proxcode.hashing.rotation import Ranking, rotate
+from proxcode.hashing.rotation import WIDTHS, Ranking, rotate
 from proxcode.peers import ITQ
 from proxcode.utils.blocks import one_blas_thread
 
@@ -49,6 +50,17 @@ def test_rotations_are_orthonormal_and_their_objective_does_not_grow(n_component
         if n_components <= n_bits:
             objectives[-1] = ((np.where(V @ R >= 0, 1, -1) - V @ R) ** 2).sum()
     assert (np.diff(objectives) <= 1e-6 * abs(objectives[0])).all()
+
+
+@pytest.mark.parametrize(("n_components", "n_bits"), [(12, 12), (5, 12), (12, 5)])
+def test_each_rotation_is_the_orthogonal_factor_nearest_to_the_signs(n_components, n_bits, rng):
+    V = rng.normal(size=(400, n_components)) * np.linspace(3, 1, n_components)
+    size = max(n_components, n_bits)
+    R = np.linalg.qr(np.random.default_rng(1).standard_normal((size, size)))[0][:n_components, :n_bits]
+    for n_rotations in range(6):
+        np.testing.assert_allclose(rotate(V, n_bits, n_rotations, np.random.default_rng(1)), R, atol=1e-9)
+        # The Procrustes problem: the polar factor of V'B.
+        R = polar(V.T @ np.where(V @ R >= 0, 1.0, -1.0))[0]
 
 
 def test_without_a_kernel_bits_are_those_of_rotated_principal_components(digits):
@@ -149,6 +161,20 @@ def test_the_kernel_and_the_components_chosen_rank_best(manifold):
         chosen = ranking.quality(gamma, found.n_components_ / 24)
         assert chosen == max(ranking.quality(gamma, share) for share in (0.5, 1.0, 1.5, 2.0))
         assert chosen >= ranking.quality(0.0, 1.0)
+
+
+@pytest.mark.parametrize("best", range(len(WIDTHS)))
+@pytest.mark.parametrize("plain", [0.5, 0.59], ids=["clearly better", "hardly better"])
+def test_the_width_that_ranks_best_is_chosen_if_it_is_clearly_better(best, plain, rng, monkeypatch):
+    X = rng.normal(size=(200, 5))
+    gammas = [1 / (width * 2 * X.var(axis=0).sum()) for width in WIDTHS]
+
+    def quality(ranking, gamma, share):
+        return 0.6 if gamma == pytest.approx(gammas[best]) else 0.1 if gamma > 0 else plain
+
+    monkeypatch.setattr(Ranking, "quality", quality)
+    found = fitted(X, 8, n_landmarks=50)
+    assert getattr(found.inputs_, "gamma", 0.0) == pytest.approx(gammas[best] if plain == 0.5 else 0.0)
 
 
 def test_few_samples_leave_no_choice(rng):

@@ -113,6 +113,23 @@ def test_next_improving_is_the_first_sample_whose_flip_gains(kind, rng):
         assert graph.next_improving(partition, field, np.full(90, 0.5), start) == expected
 
 
+@pytest.mark.parametrize("n_bits", [20, 130])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sweep_flips_each_sample_in_turn_that_gains(kind, n_bits, rng):
+    _, graph, _, _, W = make_case(kind, 5, 90, n_bits)
+    tolerance = np.full(90, 0.5)
+    for _ in range(5):
+        partition = random_partition(rng, 90)
+        expected, field, n_flips = partition.astype(float), graph.field(partition), 0
+        for node in range(90):
+            if expected[node] * (W[node] @ expected) < -0.5:
+                expected[node] *= -1
+                n_flips += 1
+        assert graph.sweep(partition, field, tolerance) == n_flips > 0
+        np.testing.assert_array_equal(partition, expected)
+        np.testing.assert_allclose(graph.local_fields(partition, field), W @ partition, atol=1e-10)
+
+
 @settings(deadline=None, max_examples=25)
 @given(seeds, st.integers(1, 40), st.sampled_from([0, 1, 8, 63, 64, 65, 128, 130]), st.integers(1, 40))
 @pytest.mark.parametrize("kind", KINDS)

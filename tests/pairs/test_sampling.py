@@ -163,6 +163,17 @@ def test_small_classes_are_drawn_whole(rng):
     assert ((drawn > 0) & (drawn < whole)).sum() <= 1
 
 
+def test_classes_of_one_sample_are_drawn_last(rng):
+    classes = rng.permutation(np.concatenate([np.repeat(np.arange(100), 4), np.arange(100, 600)]))
+    pairs = SameClassPairs(classes)
+    for _ in range(5):
+        drawn = pairs.draw(100, rng)
+        assert len(drawn) == 100
+        assert (classes[drawn] < 100).all()
+        assert set(np.bincount(classes[drawn])) == {0, 2}
+    assert (np.bincount(classes[pairs.draw(450, rng)])[:100] == 4).all()
+
+
 def test_one_large_class_among_classes_of_one_sample_still_gives_near_pairs(rng):
     pairs = SameClassPairs(np.concatenate([np.zeros(1000, int), np.arange(1, 1001)]))
     for _ in range(5):

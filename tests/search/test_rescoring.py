@@ -32,6 +32,17 @@ def test_rescoring_by_distance_gives_true_neighbours(rng, tmp_path):
     np.testing.assert_array_equal(by_function.neighbor + 7, neighbor)
 
 
+def test_rows_of_vectors_are_those_of_ids_whatever_the_order_of_addition(rng):
+    X = rng.normal(size=(200, 8))
+    codes, order = pack(X >= 0), rng.permutation(200)
+    index = HammingIndex(8).add(codes[order], ids=order).remove(order[:50])
+    distance, neighbor = index.search(codes[:9], k=3, rescore=ByDistance(X[:9], X), oversample=1000)
+    expected = np.linalg.norm(X[:9, None] - X, axis=2)
+    expected[:, order[:50]] = np.inf
+    np.testing.assert_array_equal(neighbor, np.argsort(expected, axis=1)[:, :3])
+    np.testing.assert_allclose(distance, np.sort(expected, axis=1)[:, :3])
+
+
 class ByParity(Rescoring):
     """Odd ids first; keeps what it was given."""
 

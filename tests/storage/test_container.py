@@ -76,6 +76,18 @@ def test_a_changed_byte_of_the_header_is_noticed(mask, small, path):
         _assert_refused(bytes(changed), path)
 
 
+def test_another_name_type_or_shape_of_an_array_is_noticed(path):
+    write_file(path, "test", {}, {"first": np.zeros((2, 8), np.int32)})
+    written = path.read_bytes()
+    for before, after in ((b'"first"', b'"fixed"'), (b'"I32"', b'"F32"'), (b"[2,8]", b"[8,2]")):
+        assert written.count(before) == 1
+        path.write_bytes(written.replace(before, after))
+        with pytest.raises(ValueError, match="was changed after it was written"):
+            read_file(path, "test")
+    path.write_bytes(written)
+    assert read_file(path, "test").tensors["first"].shape == (2, 8)
+
+
 def test_a_truncated_file_is_noticed(small, path):
     for length in [*range(20), 100, 1000, len(small) // 2, len(small) - 1]:
         _assert_refused(small[:length], path)

@@ -1,0 +1,98 @@
+"""The figures of a bit against counts of all pairs, the rule that stops the loop, and default subsets."""
+
+import math
+
+import numpy as np
+import pytest
+
+import proxcode.bits
+from proxcode import KernelHash, ProximityPreservingCode, RotationHash, SameLabel
+from proxcode.bits import radius_of
+from proxcode.hamming import distances
+from proxcode.pairs import SameClassPairs
+from proxcode.threshold import EqualErrorThreshold
+
+# Without refinement the codes that bits are learned with are those of `encode`, not leave-one-out ones.
+HASH = KernelHash(n_landmarks=60, refine_steps=0)
+
+
+def fit(train, n_bits, **parameters):
+    return ProximityPreservingCode(n_bits, hash_function=HASH, random_state=0, **parameters).fit(*train)
+
+
+def pairs_of(train, codes):
+    """Return the Hamming distances of all pairs, and which of them are near."""
+    first, second = np.triu_indices(len(codes), 1)
+    return distances(codes, codes)[first, second], train[1][first] == train[1][second]
+
+
+@pytest.mark.parametrize("alpha", [-3.0, 0.0, 0.5, 1.0, 1.999, 2.0, 2.001, 3.0, 7.3, 8.0])
+def test_the_radius_is_the_largest_distance_up_to_alpha(alpha):
+    within = [h for h in range(10) if 2 * h <= alpha]
+    assert radius_of(alpha) == max(within, default=0)
+
+
+def test_alpha_of_the_paper_leaves_equally_many_near_and_far_errors(train):
+    model = fit(train, 8, threshold=EqualErrorThreshold())
+    for k, record in enumerate(model.history_, start=1):
+        h, is_near = pairs_of(train, model.encode(train[0], n_bits=k))
+
+        def difference(alpha, h=h, is_near=is_near):
+            return abs(int((2 * h[is_near] > alpha).sum()) - int((2 * h[~is_near] <= alpha).sum()))
+
+        candidates = range(-1, 2 * k + 2, 2)
+        assert record.alpha == min(candidates, key=difference)
+
+
+def test_alpha_by_default_minimises_the_logistic_loss_of_the_code_with_this_bit(train):
+    model = fit(train, 6)
+    for k, record in enumerate(model.history_, start=1):
+        h, is_near = pairs_of(train, model.encode(train[0], n_bits=k))
+
+        def loss(alpha, scale, h=h, is_near=is_near):
+            return np.logaddexp(0, np.where(is_near, 1, -1) * scale * (2 * h - alpha)).mean()
+
+        # The loss is convex: the best scale of a grid is near the true one.
+        scales = np.linspace(0.02, 1, 50)
+        scale = min(scales, key=lambda scale, alpha=record.alpha: loss(alpha, scale))
+        assert record.logistic_loss == pytest.approx(loss(record.alpha, scale), rel=1e-3)
+        for step in (-0.2, 0.2):
+            assert loss(record.alpha + step, scale) > record.logistic_loss
+
+
+def test_shares_within_the_radius_are_those_of_all_pairs(train):
+    model = fit(train, 8)
+    for k, record in enumerate(model.history_, start=1):
+        h, is_near = pairs_of(train, model.encode(train[0], n_bits=k))
+        assert record.near_within == (h[is_near] <= record.radius).mean()
+        assert record.far_within == (h[~is_near] <= record.radius).mean()
+    assert (model.radius_, model.alpha_) == (record.radius, record.alpha)
+    assert model.radius_ == max(0, math.floor(model.alpha_ / 2))
+
+
+def test_learning_stops_at_the_first_bit_whose_loss_is_the_target(train):
+    losses = [record.loss for record in fit(train, 8).history_]
+    lowest_so_far = [k for k in range(1, 7) if losses[k] < min(losses[:k])]
+    assert lowest_so_far
+    for k in lowest_so_far:
+        model = fit(train, 8, loss_target=losses[k])
+        assert [record.loss for record in model.history_] == losses[: k + 1]
+
+
+def test_thresholds_alone_are_found_from_fewer_samples(train, monkeypatch):
+    assert (proxcode.bits.THRESHOLD_SAMPLES, proxcode.bits.DEFAULT_MAX_SAMPLES) == (2500, 10_000)
+    monkeypatch.setattr(proxcode.bits, "THRESHOLD_SAMPLES", 100)
+    monkeypatch.setattr(proxcode.bits, "DEFAULT_MAX_SAMPLES", 200)
+    drawn = []
+    sampled = SameClassPairs.sampled
+
+    def recorded(pairs, code, n_samples, rng):
+        drawn.append(n_samples)
+        return sampled(pairs, code, n_samples, rng)
+
+    monkeypatch.setattr(SameClassPairs, "sampled", recorded)
+    for hash_function, n_samples in ((RotationHash(), 100), (KernelHash(n_landmarks=60), 200)):
+        drawn.clear()
+        ProximityPreservingCode(3, proximity=SameLabel(), hash_function=hash_function, random_state=0).fit(*train)
+        # Before the first bit, and after each.
+        assert drawn == [n_samples] * 4
