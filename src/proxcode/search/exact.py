@@ -18,7 +18,6 @@ import warnings
 from functools import partial
 from itertools import chain
 
-import joblib
 import numpy as np
 
 from proxcode.hamming import Codes
@@ -30,7 +29,7 @@ from proxcode.search.planes import BytePlanes, Found, merge, split_by_query
 from proxcode.search.tasks import scan_all
 from proxcode.utils.locks import ForkSafeLock
 from proxcode.utils.rows import evenly_spaced
-from proxcode.utils.threads import in_threads
+from proxcode.utils.threads import in_threads, n_cores
 
 # Queries per task: they are compared with a block of codes while it is in the processor's cache.
 GROUP = 16
@@ -59,7 +58,7 @@ class ExactSearch:
     """
 
     def __init__(self, n_threads: int | None, tables: bool | None) -> None:
-        self.n_threads = joblib.cpu_count() if n_threads is None else n_threads
+        self.n_threads = n_cores() if n_threads is None else n_threads
         self.tables = tables
         # The hash tables, None until they are built.
         self.multi_index: MultiIndex | None = None

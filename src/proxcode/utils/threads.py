@@ -12,15 +12,13 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import TypeVar
 
-import joblib
-
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 
 def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None = None) -> list[Result]:
     """Return the results of all tasks, in their order, computed by at most `n_threads` threads; None: all cores."""
-    n_threads = min(joblib.cpu_count() if n_threads is None else n_threads, len(tasks))
+    n_threads = min(n_cores() if n_threads is None else n_threads, len(tasks))
     if n_threads <= 1:
         return [function(task) for task in tasks]
     waiting = deque(range(len(tasks)))
@@ -52,7 +50,7 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Itera
 
     The tasks begun are at most one per core more than the results that were asked for: memory holds few results.
     """
-    n_threads = joblib.cpu_count()
+    n_threads = n_cores()
     if n_threads == 1:
         yield from map(function, tasks)
         return
@@ -70,6 +68,13 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Itera
 
 def _result(function: Callable[[Task], Result], task: Task, future: Future[Result]) -> Result:
     return function(task) if future.cancel() else future.result()
+
+
+def n_cores() -> int:
+    """Return the number of cores that this process may use."""
+    import joblib
+
+    return int(joblib.cpu_count())
 
 
 @cache
