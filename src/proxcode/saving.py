@@ -5,11 +5,10 @@ A checkpoint is a model file with the bits learned so far: resuming a fit is loa
 
 from __future__ import annotations
 
-import json
 import math
 import numbers
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -25,10 +24,12 @@ from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.hashing.joint import JointHash
 from proxcode.proximity import Proximity, WithinRadius
-from proxcode.storage.components import ComponentWriter
-from proxcode.storage.model_file import ModelFile, read_model, reading, write_model
-from proxcode.storage.state import fingerprint
+from proxcode.storage.components import ComponentWriter, with_subclasses
+from proxcode.storage.container import reading
+from proxcode.storage.model_file import ModelFile, read_model, write_model
+from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
+from proxcode.utils.validation import check_component
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
@@ -38,6 +39,9 @@ Parameters = Mapping[str, Any]
 CHECKPOINT_SECONDS, CHECKPOINT_MULTIPLE = 30.0, 20.0
 # Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
 MAY_DIFFER = ("n_bits", "verbose", "random_state")
+
+# Types of parameters of the constructor that are not None.
+TYPES = {"n_bits": int, "proximity": Proximity, "threshold": Threshold, "weights": Weights, "max_samples": int}
 
 
 @dataclass
@@ -92,12 +96,17 @@ def write(path: FilePath, model: SavedModel) -> None:
 def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     """Read a model file; see `proxcode.storage.model_file.read_model`."""
     parameters, components, values, codes = read_model(path, component_classes(), trusted)
-    with reading(path):
-        if not values["history"]:
-            raise ValueError("it holds no bits: save the model again")
+    with reading(path, "model"):
         history = [_record(record) for record in values["history"]]
         learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
+        check_component("proximity", learned.proximity, Proximity, "SameLabel()")
+        check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
+        if learned.hash_function.n_bits_ != len(history):
+            raise ValueError(f"it holds {learned.hash_function.n_bits_} of {len(history)} bits: save the model again")
         parameters = _upgraded(dict(parameters), learned.proximity, learned.hash_function)
+        for name, kind in TYPES.items():
+            if not isinstance(parameters[name], kind | None):
+                raise ValueError(f"its parameter {name} is {parameters[name]!r}: save the model again")
         return SavedModel(parameters, learned, values["n_features"], values["feature_names"])
 
 
@@ -183,15 +192,9 @@ class SavingMixin(BaseEstimator):
 def component_classes() -> dict[str, type[BaseEstimator]]:
     """Return the classes that a model file may name: all components defined in proxcode."""
     bases = (Proximity, Threshold, Weights, HashFunction, InitialGuess, LocalSearch, Restarts, Annealing)
-    classes = {kind.__name__: kind for kind in _with_subclasses(bases) if kind.__module__.startswith("proxcode.")}
+    classes = {kind.__name__: kind for kind in with_subclasses(bases) if kind.__module__.startswith("proxcode.")}
     # Earlier versions call it so.
     return {**classes, "SemidefiniteGuess": AlonNaorGuess}
-
-
-def _with_subclasses(kinds: Sequence[type]) -> Iterator[type]:
-    for kind in kinds:
-        yield kind
-        yield from _with_subclasses(kind.__subclasses__())
 
 
 def _storable(parameters: Parameters) -> dict[str, Any]:
@@ -208,6 +211,8 @@ def _numbers(record: BitRecord) -> list[float]:
 def _record(numbers: list[float]) -> BitRecord:
     """Return a record from its figures; earlier versions do not have the last ones, and none has the seconds."""
     missing = len(BitRecord._fields) - 1 - len(numbers)
+    if missing < 0:
+        raise ValueError(f"its history holds {len(numbers)} figures of a bit: upgrade proxcode")
     return BitRecord._make([*numbers, *[math.nan] * missing, math.nan])
 
 
@@ -259,7 +264,7 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
         raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
     theirs, found = _fingerprints(saved.parameters), saved.learned
     different = [name for name in learned.data if learned.data[name] != found.data[name]]
-    different += [name for name in ours if name not in MAY_DIFFER and not _equal(ours[name], theirs.get(name))]
+    different += [name for name in ours if name not in MAY_DIFFER and not equal_json(ours[name], theirs.get(name))]
     if parameters["random_state"] is not None and learned.seed != found.seed:
         different.append("random_state")
     if different:
@@ -277,11 +282,6 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
             f"n_bits={n_bits}: checkpoint {path} holds {len(found.history)} bits; pass at least as many, or delete it."
         )
     return found
-
-
-def _equal(ours: Any, theirs: Any) -> bool:
-    """Return whether two parameters in JSON have equal values; NaN equals NaN."""
-    return ours == theirs or json.dumps(ours, sort_keys=True) == json.dumps(theirs, sort_keys=True)
 
 
 def _fingerprints(parameters: Parameters) -> dict[str, Any]:

@@ -127,13 +127,16 @@ def _with(path, small, change):
         (lambda c: c["hash_function"].update({"class": "os.system"}), r"a component 'os\.system' that this version"),
         (lambda c: c["hash_function"]["parameters"].update(speed=3), r"its LinearHash has a parameter 'speed'"),
         (lambda c: c["parameters"].update(speed=3), r"its model has a parameter 'speed'.*upgrade proxcode"),
-        (lambda c: c.pop("seed"), r"lacks a part of a model file \(KeyError\('seed'\)\): save the model"),
-        (lambda c: c["parameters"].update(verbose={"eval": "1"}), r"lacks a part.*'eval'"),
+        (lambda c: c.pop("seed"), r"lacks a part of a file of kind model \(KeyError\('seed'\)\): save the model"),
+        (
+            lambda c: c["parameters"].update(verbose={"eval": "1"}),
+            r"a value of kind 'eval' that",
+        ),
         (lambda c: c.update(history=[]), r"cannot be read: it holds no bits: save the model again"),
-        (lambda c: c["history"][0].append(1.0), r"lacks a part of a model file \(TypeError"),
+        (lambda c: c["history"][0].append(1.0), r"its history holds 9 figures of a bit: upgrade"),
         (
             lambda c: c["proximity"].update({"class": "Proximity", "parameters": {}}),
-            r"lacks a part of a model file \(TypeError",
+            r"cannot be read: Can't instantiate abstract class Proximity",
         ),
     ],
 )

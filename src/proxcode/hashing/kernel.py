@@ -117,8 +117,9 @@ class KernelHash(RidgeHash):
         return State({"gamma": self.gamma_}, {"center": self.center_, "landmarks": self.landmarks_})
 
     def _restore_inputs(self, state: State) -> None:
-        self.gamma_ = state.values["gamma"]
-        self.center_, self.landmarks_ = state.arrays["center"], state.arrays["landmarks"]
+        self.gamma_ = state.number("gamma", above=0)
+        self.center_ = state.array("center", "n_features")
+        self.landmarks_ = state.array("landmarks", "n_inputs", "n_features")
         self.exponent_factor_ = self._exponent_factor()
 
 

@@ -146,11 +146,14 @@ class ReconstructionHash(JointHash):
         return State({"n_bits": self.n_bits_, "scale": self.scale_}, {**arrays, **self.decoder_.arrays()})
 
     def restore(self, state: State) -> None:
-        values, arrays, _ = state
-        self.center_, self.start_, self.flips_ = arrays["center"], arrays["start"], arrays["flips"]
-        self.vectors_ = arrays["vectors"]
-        self.n_bits_, self.n_planned_, self.scale_ = values["n_bits"], len(self.vectors_), values["scale"]
-        self.decoder_ = ByteDecoder.from_arrays(arrays, self.n_planned_)
+        self.center_ = state.array("center", "n_features")
+        self.start_ = state.array("start", "n_features", "n_planned")
+        self.vectors_ = state.array("vectors", "n_planned", "n_features")
+        self.n_planned_ = len(self.vectors_)
+        self.flips_ = state.array("flips", "n_descents", "n_flipped", below=self.n_planned_)
+        self.n_bits_ = state.integer("n_bits", 1, self.n_planned_)
+        self.scale_ = state.number("scale", above=0)
+        self.decoder_ = ByteDecoder.restored(state, self.n_planned_)
 
 
 def _drawn_flips(n_descents: int, n_bits: int, rng: np.random.Generator) -> Any:

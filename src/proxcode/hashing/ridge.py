@@ -10,6 +10,7 @@ over the features phi (see `features.py`); `training.py` fits and refines bits.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -219,9 +220,9 @@ class RidgeHash(HashFunction):
 
     def state(self) -> State:
         """Return the inputs, the regression, the posteriors of labels if there are any, and the directions."""
-        values, arrays, _ = self._input_state()
-        values = {**values, "ridge": self.ridge_, "posteriors": None}
-        arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
+        inputs = self._input_state()
+        values: dict[str, Any] = {**inputs.values, "ridge": self.ridge_, "posteriors": None}
+        arrays = {**inputs.arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
         if self.label_codes_ is not None:
             arrays["label_codes"] = self.label_codes_
         if isinstance(self.posteriors_, Unchanged):
@@ -235,16 +236,26 @@ class RidgeHash(HashFunction):
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
-        values, arrays, _ = state
+        fitted = state.values["posteriors"]
         self._restore_inputs(state)
-        self.ridge_, self.coef_, self.intercept_ = values["ridge"], arrays["coef"], arrays["intercept"]
-        self.directions_, self.n_bits_ = arrays["directions"], len(arrays["directions"])
-        self.posteriors_, self.label_codes_ = None, arrays.get("label_codes")
-        if (fitted := values["posteriors"]) == UNCHANGED:
+        self.ridge_ = state.number("ridge", at_least=0)
+        # With posteriors the regression is one of labels, and bits are directions among these.
+        n_outputs = "n_bits" if fitted is None else "n_labels"
+        self.coef_ = state.array("coef", n_outputs, "n_inputs")
+        self.intercept_ = state.array("intercept", n_outputs)
+        self.directions_ = state.array(
+            "directions", "n_bits", "n_directions" if fitted is None else len(self.coef_) + 1
+        )
+        self.n_bits_ = len(self.directions_)
+        self.posteriors_ = self.label_codes_ = None
+        if "label_codes" in state.arrays:
+            self.label_codes_ = state.array("label_codes", "n_labels", "n_bits")
+        if fitted == UNCHANGED:
             self.posteriors_ = Unchanged()
         elif fitted is not None:
-            slope = arrays["slope"] if fitted["slope"] is None else fitted["slope"]
-            self.posteriors_ = Posteriors(slope, arrays["offset"], fitted["exclusive"])
+            is_common = fitted["slope"] is not None
+            slope = check_number("slope", fitted["slope"]) if is_common else state.array("slope", "n_labels")
+            self.posteriors_ = Posteriors(slope, state.array("offset", "n_labels"), bool(fitted["exclusive"]))
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         if self.posteriors_ is None:

@@ -134,18 +134,19 @@ class RotationHash(JointHash):
 
     def state(self) -> State:
         """Return the landmarks, the coefficients of the bits and the decoder."""
-        values, arrays, _ = self.inputs_.state()
-        values = {**values, "n_bits": self.n_bits_, "n_components": self.n_components_}
-        arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, **self.decoder_.arrays()}
+        inputs = self.inputs_.state()
+        values = {**inputs.values, "n_bits": self.n_bits_, "n_components": self.n_components_}
+        arrays = {**inputs.arrays, "coef": self.coef_, "intercept": self.intercept_, **self.decoder_.arrays()}
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
-        values, arrays, _ = state
         self.inputs_ = restore_inputs(state)
-        self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
-        self.n_bits_, self.n_components_ = values["n_bits"], values["n_components"]
+        self.intercept_ = state.array("intercept", "n_planned")
+        self.coef_ = state.array("coef", "n_inputs", "n_planned")
         self.n_planned_ = len(self.intercept_)
-        self.decoder_ = ByteDecoder.from_arrays(arrays, self.n_planned_)
+        self.n_bits_ = state.integer("n_bits", 1, self.n_planned_)
+        self.n_components_ = state.integer("n_components", 1)
+        self.decoder_ = ByteDecoder.restored(state, self.n_planned_)
 
 
 class Ranking:

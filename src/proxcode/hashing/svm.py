@@ -138,14 +138,16 @@ class SVMHash(PerBitHash):
         )
 
     def restore(self, state: State) -> None:
-        arrays = state.arrays
-        ends = np.cumsum(arrays["n_support"])[:-1]
-        parts = np.split(arrays["support"], ends), np.split(arrays["dual_coef"], ends)
-        columns = *parts, arrays["intercept"].tolist(), arrays["gamma"].tolist()
+        support = state.array("support", "n_expanded", below=np.iinfo(np.int64).max)
+        ends = np.cumsum(state.array("n_support", "n_bits", below=len(support) + 1))
+        if ends[-1] != len(support):
+            raise ValueError(f"its array 'support' has {len(support)} rows: expected {ends[-1]}; save the model again")
+        parts = np.split(support, ends[:-1]), np.split(state.array("dual_coef", "n_expanded"), ends[:-1])
+        columns = *parts, state.array("intercept", "n_bits").tolist(), state.array("gamma", "n_bits").tolist()
         self.classifiers_ = [KernelMachine(*machine) for machine in zip(*columns, strict=True)]
         self.n_bits_ = len(self.classifiers_)
-        self.support_ = np.unique(arrays["support"])
-        self.support_vectors_ = arrays["support_vectors"]
+        self.support_ = np.unique(support)
+        self.support_vectors_ = state.array("support_vectors", len(self.support_), "n_features")
 
 
 def _joined(arrays: list[Any], dtype: Any) -> Any:

@@ -72,7 +72,7 @@ class WithinRadius(Proximity):
         return State({"radius": self.radius_})
 
     def restore(self, state: State) -> None:
-        self.radius_ = state.values["radius"]
+        self.radius_ = state.number("radius", at_least=0)
 
 
 class Nearest(Proximity):

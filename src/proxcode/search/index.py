@@ -24,8 +24,8 @@ from proxcode.search.exact import ExactSearch
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes
 from proxcode.search.rescoring import Rescoring
-from proxcode.storage.container import Tensors, read_file, write_file
-from proxcode.stores.base import CodeStore, Ids, Neighborhoods, Neighbors
+from proxcode.storage.container import Tensors, read_file, reading, write_file
+from proxcode.stores.base import MAX_BITS, CodeStore, Ids, Neighborhoods, Neighbors
 from proxcode.utils.validation import check_integer, check_number
 
 
@@ -230,15 +230,34 @@ class HammingIndex(CodeStore):
             As in the constructor.
         """
         content, tensors = read_file(path, "index", mapped=mapped)
-        index = cls(content["n_bits"], n_threads=n_threads, tables=tables)
-        planes, ids = tensors.get("planes", np.empty(0)), tensors.get("ids")
-        n_bytes = index._snapshot.codes.n_bytes
-        if planes.shape[:-1] != (n_bytes,) or (ids is not None and ids.shape != planes.shape[1:]):
-            raise ValueError(
-                f"{path} does not hold codes of {index.n_bits} bits with one id each: save the index again."
-            )
-        index._replace(planes, ids)
+        with reading(path, "index"):
+            n_bits = check_integer("its n_bits", content["n_bits"], 1, MAX_BITS)
+            index = cls(n_bits, n_threads=n_threads, tables=tables)
+            index._replace(*_checked(n_bits, tensors["planes"], tensors.get("ids"), in_full=not mapped))
         return index
+
+
+def _checked(n_bits: int, planes: Any, ids: Any, *, in_full: bool) -> tuple[Codes, NDArray[np.int64] | None]:
+    """Return the codes and ids of a file. Raises ValueError unless they have the right types and shapes.
+
+    In full means that every value is looked at: bits after the first `n_bits` are zero and ids distinct.
+    """
+    n_bytes = -(-n_bits // 8)
+    if planes.dtype != np.uint8 or planes.ndim != 2 or len(planes) != n_bytes:
+        raise ValueError(
+            f"its array 'planes' holds {planes.dtype} of shape {planes.shape}: expected uint8 of shape ({n_bytes}, "
+            "n_codes); save the index again"
+        )
+    if ids is not None and (ids.dtype != np.int64 or ids.shape != planes.shape[1:]):
+        raise ValueError(
+            f"its array 'ids' holds {ids.dtype} of shape {ids.shape}: expected int64 of shape ({planes.shape[1]},); "
+            "save the index again"
+        )
+    if in_full:
+        check_codes(planes.T, n_bits)
+        if ids is not None and len(np.unique(ids)) < len(ids):
+            raise ValueError("its array 'ids' holds an id more than once; save the index again")
+    return planes, ids
 
 
 def _distance_dtype(queries: Codes | FloatQueries) -> type[np.float32] | type[np.int32]:

@@ -7,7 +7,8 @@ rest and the content.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -87,6 +88,17 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
     return Contents(header["content"], tensors)
 
 
+@contextmanager
+def reading(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Raise ValueError, with the name of the file, for content that is not that of its kind."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read: {str(error).rstrip('.')}.") from error
+    except (LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"{path} lacks a part of a file of kind {kind} ({error!r}): save the {kind} again.") from error
+
+
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return the kind of a file of ours, or say why it is none."""
     path = _existing(path)
@@ -113,13 +125,13 @@ def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, 
         length = int.from_bytes(file.read(8), "little")
         text = file.read(length)
         entries = json.loads(text)
-    except (SafetensorError, OSError, ValueError) as error:
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path} is truncated or not a file of proxcode ({error}): copy or write it again.") from error
     try:
         metadata = entries[_META]["proxcode"]
         header = json.loads(metadata)
-        version, _ = int(header["format"]), (header["kind"], header["content"], header["digest"])
-    except (KeyError, TypeError, ValueError) as error:
+        version, _ = int(header["format"]), (header["kind"], header["content"].keys(), header["digest"])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is a safetensors file that proxcode did not write: pass another file.") from error
     if version > FORMAT:
         raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}: upgrade proxcode.")

@@ -13,17 +13,19 @@ are rebuilt from a dictionary of known classes. Classifiers of other libraries a
 read only where the caller states which types to trust.
 """
 
+import math
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
-from proxcode.storage.container import read_file, write_file
+from proxcode.storage.container import read_file, reading, write_file
+from proxcode.utils.validation import check_integer
 
 KIND = "model"
 SKOPS = "skops"
@@ -79,8 +81,13 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
     """
     content, tensors = read_file(path, KIND)
     objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
-    with reading(path):
-        reader = ComponentReader(classes, tensors, objects)
+    with reading(path, KIND):
+        sizes = {
+            "n_features": check_integer("its n_features", content["n_features"], 1),
+            "n_bits": len(content["history"]),
+        }
+        _check_values(content, tensors["codes"], **sizes)
+        reader = ComponentReader(classes, tensors, objects, sizes)
         return ModelFile(
             parameters={name: reader.value(value) for name, value in content.pop("parameters").items()},
             components={name: _restored(reader, content.pop(name)) for name in COMPONENTS},
@@ -89,15 +96,20 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
         )
 
 
-@contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise ValueError, with the name of the file, for content that is not that of a model."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}.") from error
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} lacks a part of a model file ({error!r}): save the model again.") from error
+def _check_values(content: Mapping[str, Any], codes: Any, n_features: int, n_bits: int) -> None:
+    """Raise ValueError or TypeError for values that a model does not have."""
+    history, names, data = content["history"], content["feature_names"], content["data"]
+    if not history:
+        raise ValueError("it holds no bits: save the model again")
+    for record in history:
+        if not all(isinstance(number, int | float) for number in record) or not math.isfinite(record[0]):
+            raise ValueError(f"its history holds {record!r}, not the figures of a bit: save the model again")
+    check_integer("its seed", content["seed"], 0, 2**32 - 1)
+    if names is not None and (len(names) != n_features or not all(isinstance(name, str) for name in names)):
+        raise ValueError(f"its feature_names are not those of {n_features} features: save the model again")
+    if not all(data[name] is None or isinstance(data[name], str) for name in ("X", "y")):
+        raise ValueError("its data are not fingerprints: save the model again")
+    check_codes(codes, n_bits)
 
 
 def versions() -> dict[str, str]:
