@@ -305,7 +305,5 @@ def test_wrong_types_are_refused(call, message):
 
 def test_a_file_with_other_codes_than_its_length_says_is_refused(tmp_path):
     write_file(tmp_path / "a.index", "index", {"n_bits": 12}, {"planes": np.zeros((3, 5), np.uint8)})
-    with pytest.raises(
-        ValueError, match=r"its array .planes. holds uint8 of shape \\(3, 5\\): expected uint8 of shape \\(2"
-    ):
+    with pytest.raises(ValueError, match=r"its array 'planes' holds uint8 of shape \(3, 5\): expected uint8"):
         HammingIndex.load(tmp_path / "a.index")

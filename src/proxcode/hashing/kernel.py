@@ -120,7 +120,10 @@ class KernelHash(RidgeHash):
         self.gamma_ = state.number("gamma", above=0)
         self.center_ = state.array("center", "n_features")
         self.landmarks_ = state.array("landmarks", "n_inputs", "n_features")
-        self.exponent_factor_ = self._exponent_factor()
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.exponent_factor_ = self._exponent_factor()
+        if not np.isfinite(self.exponent_factor_).all():
+            raise ValueError("its array 'landmarks' holds numbers whose squares overflow; save the model again")
 
 
 def _default_gamma(samples: Matrix) -> float:
