@@ -29,7 +29,7 @@ from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, read_model, write_model
 from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
-from proxcode.utils.validation import check_component
+from proxcode.utils.validation import check_component, check_number
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
@@ -58,6 +58,8 @@ class Learned:
     history : list of BitRecord
     codes : ndarray of uint8
         Packed codes of the training samples; empty before the first bit.
+    unit : float
+        What samples are multiplied by before they are hashed.
     """
 
     seed: int
@@ -66,6 +68,7 @@ class Learned:
     hash_function: HashFunction
     history: list[BitRecord] = field(default_factory=list)
     codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
+    unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ def write(path: FilePath, model: SavedModel) -> None:
         "n_features": model.n_features,
         "feature_names": model.feature_names,
         "data": learned.data,
+        "unit": learned.unit,
     }
     components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
     write_model(path, ModelFile(_storable(model.parameters), components, values, learned.codes), component_classes())
@@ -98,7 +102,8 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     parameters, components, values, codes = read_model(path, component_classes(), trusted)
     with reading(path, "model"):
         history = [_record(record) for record in values["history"]]
-        learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
+        unit = check_number("its unit", values.get("unit", 1.0), above=0)
+        learned = Learned(values["seed"], values["data"], history=history, codes=codes, unit=unit, **components)
         check_component("proximity", learned.proximity, Proximity, "SameLabel()")
         check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
         if learned.hash_function.n_bits_ != len(history):
@@ -117,7 +122,7 @@ class SavingMixin(BaseEstimator):
 
     def _set_fitted(self, learned: Learned) -> None:
         """Set the fitted attributes."""
-        self._seed, self._data = learned.seed, learned.data
+        self._seed, self._data, self._unit = learned.seed, learned.data, learned.unit
         self.proximity_, self.hash_function_ = learned.proximity, learned.hash_function
         self.history_, self.codes_ = list(learned.history), learned.codes
         self.n_bits_ = len(self.history_)
@@ -125,14 +130,8 @@ class SavingMixin(BaseEstimator):
 
     def _learned(self) -> Learned:
         """Return what was learned, from the fitted attributes."""
-        return Learned(
-            seed=self._seed,
-            data=self._data,
-            proximity=self.proximity_,
-            hash_function=self.hash_function_,
-            history=list(self.history_),
-            codes=self.codes_,
-        )
+        fitted = self._seed, self._data, self.proximity_, self.hash_function_
+        return Learned(*fitted, history=list(self.history_), codes=self.codes_, unit=self._unit)
 
     def save(self, path: FilePath) -> None:
         """Save the fitted model in one file, atomically and without pickle.

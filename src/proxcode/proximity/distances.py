@@ -13,7 +13,7 @@ from proxcode.pairs.nearest import nearest_pairs
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.proximity.base import Proximity
 from proxcode.storage.state import State
-from proxcode.utils.validation import check_integer, check_number, check_scale
+from proxcode.utils.validation import check_integer, check_number, in_units, unit_of
 
 
 class WithinRadius(Proximity):
@@ -95,10 +95,9 @@ class Nearest(Proximity):
         """Return the pairs of evenly spaced samples."""
         n_neighbors = max(1, min(100, len(X) // 10)) if self.n_neighbors is None else self.n_neighbors
         check_integer("n_neighbors", n_neighbors, 1, len(X) - 1, f" for {len(X)} samples")
-        check_scale(X)
         if (X[0] == X).all():
             raise ValueError(f"all {len(X)} samples of X are equal: there is no nearest one.")
-        return FoundPairs(*nearest_pairs(X, n_neighbors))
+        return FoundPairs(*nearest_pairs(in_units(X, unit_of(X)), n_neighbors))
 
     def hash_function(self) -> HashFunction:
         return RotationHash()

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 # Limits of the total variance of samples whose squared distances single precision shall hold.
 SMALLEST, LARGEST = 1e-32, 1e34
+# Limits of the range of samples between which they are learned from as they are, and of samples in units.
+SMALL, LARGE, FAR = 1e-12, 1e12, 1e15
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> NDArray[Any]:
@@ -54,6 +56,35 @@ def check_scale(X: NDArray[Any]) -> None:
         variance = float(np.var(X, axis=0, dtype=np.float64).sum())
     if variance and not SMALLEST < variance < LARGEST:
         raise ValueError(f"samples of X have a variance of {variance:.3g}, beyond single precision: scale X.")
+
+
+def unit_of(X: NDArray[Any]) -> float:
+    """Return a power of two by which samples are multiplied so that their squared distances are ordinary numbers.
+
+    It is 1 unless the largest range of a feature is beyond what single precision can square with room to spare.
+
+    Examples
+    --------
+    >>> unit_of(np.array([[0.0], [3.0]])), unit_of(np.array([[0.0], [3.0]]) * 2.0**-100) == 2.0**99
+    (1.0, True)
+    """
+    # Halves: the difference of two large numbers would overflow.
+    spread = float((X.max(axis=0) / 2.0 - X.min(axis=0) / 2.0).max(initial=0.0)) if len(X) else 0.0
+    if spread == 0 or SMALL <= 2.0 * spread <= LARGE:
+        return 1.0
+    # Of numbers below the smallest normal one, the exponent is limited: the unit must not overflow.
+    return math.ldexp(1.0, min(-math.frexp(spread)[1], 1000))
+
+
+def in_units(X: NDArray[Any], unit: float) -> NDArray[Any]:
+    """Return samples multiplied by their unit, in their own precision; X itself for 1.
+
+    Samples very far from those of `fit`, whose range is near 1, are moved to the limit of what can be squared.
+    """
+    if unit == 1:
+        return X
+    with np.errstate(over="ignore"):
+        return np.clip(X * np.float64(unit), -FAR, FAR).astype(X.dtype)
 
 
 def check_integer(name: str, value: Any, at_least: int, at_most: int | None = None, hint: str = "") -> int:
