@@ -35,7 +35,14 @@ from proxcode.storage.state import fingerprint
 from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.html import HTMLSummaryMixin
-from proxcode.utils.validation import check_component, check_integer, check_number, check_samples, in_units
+from proxcode.utils.validation import (
+    check_component,
+    check_different,
+    check_integer,
+    check_number,
+    check_samples,
+    in_units,
+)
 from proxcode.weights import DifferenceWeights, Weights
 
 
@@ -164,6 +171,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         self
         """
         X = check_samples(self, X, reset=True, at_least=2)
+        check_different(X)
         n_bits = check_integer("n_bits", self.n_bits, 1, MAX_BITS)
         loss_target = -math.inf if self.loss_target is None else check_number("loss_target", self.loss_target)
         proximity, hash_function, rules = self._resolve_components(y)

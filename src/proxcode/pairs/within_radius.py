@@ -30,6 +30,8 @@ BLOCK_ENTRIES = 1 << 22
 N_BINS, SAMPLE_ROWS = 1024, 256
 # Distances that are sorted; while a bin holds more, it is divided again.
 MAX_SORTED = 1 << 21
+# Passes after which bins are as narrow as double precision allows.
+MAX_PASSES = 16
 # Largest number of near pairs that are listed; each takes some 50 bytes while a code is learned.
 MAX_PAIRS = 100_000_000
 # Pairs whose differences are held at a time.
@@ -86,8 +88,9 @@ class PairDistances:
     def distance_of_rank(self, rank: int) -> float:
         """Return the distance of a rank among all pairs, exactly; the smallest distance has rank 1."""
         low, high = -np.inf, np.inf
-        edges = self._first_edges(rank)
+        edges, n_passes = self._first_edges(rank), 0
         while True:
+            n_passes += 1
             counts, largest = self._count(edges)
             within = np.cumsum(counts)
             bin_of_rank = int(np.searchsorted(within, rank))
@@ -99,7 +102,7 @@ class PairDistances:
                 n_inside = self.n * (self.n - 1) // 2 - within[-1]
             # Distances this close are told apart by measuring them again, however many there are.
             is_narrow = high - max(low, 0.0) <= max(self.rounding, 4 * np.spacing(high))
-            if n_inside <= MAX_SORTED or is_narrow:
+            if n_inside <= MAX_SORTED or is_narrow or n_passes == MAX_PASSES:
                 found = self._rank_between(low - 2 * self.rounding, high + 2 * self.rounding, rank)
                 return found / self.unit if self.is_euclidean else found
             edges = np.linspace(max(low, 0.0), high, N_BINS + 1)

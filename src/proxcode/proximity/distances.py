@@ -13,7 +13,7 @@ from proxcode.pairs.nearest import nearest_pairs
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.proximity.base import Proximity
 from proxcode.storage.state import State
-from proxcode.utils.validation import check_integer, check_number, in_units, unit_of
+from proxcode.utils.validation import check_different, check_integer, check_number, in_units, unit_of
 
 
 class WithinRadius(Proximity):
@@ -95,8 +95,7 @@ class Nearest(Proximity):
         """Return the pairs of evenly spaced samples."""
         n_neighbors = max(1, min(100, len(X) // 10)) if self.n_neighbors is None else self.n_neighbors
         check_integer("n_neighbors", n_neighbors, 1, len(X) - 1, f" for {len(X)} samples")
-        if (X[0] == X).all():
-            raise ValueError(f"all {len(X)} samples of X are equal: there is no nearest one.")
+        check_different(X)
         return FoundPairs(*nearest_pairs(in_units(X, unit_of(X)), n_neighbors))
 
     def hash_function(self) -> HashFunction:

@@ -58,6 +58,13 @@ def check_scale(X: NDArray[Any]) -> None:
         raise ValueError(f"samples of X have a variance of {variance:.3g}, beyond single precision: scale X.")
 
 
+def check_different(X: NDArray[Any]) -> None:
+    """Validate that samples are not all equal."""
+    # Row by row: the second one ends the search as a rule.
+    if all((row == X[0]).all() for row in X):
+        raise ValueError(f"all {len(X)} samples of X are equal: a code needs samples that differ.")
+
+
 def unit_of(X: NDArray[Any]) -> float:
     """Return a power of two by which samples are multiplied so that their squared distances are ordinary numbers.
 
