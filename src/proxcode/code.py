@@ -19,7 +19,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
@@ -41,6 +40,7 @@ from proxcode.utils.validation import (
     check_integer,
     check_number,
     check_samples,
+    check_seed,
     in_units,
 )
 from proxcode.weights import DifferenceWeights, Weights
@@ -176,7 +176,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         loss_target = -math.inf if self.loss_target is None else check_number("loss_target", self.loss_target)
         proximity, hash_function, rules = self._resolve_components(y)
         learned = Learned(
-            seed=int(check_random_state(self.random_state).randint(2**31)),
+            seed=int(check_seed(self.random_state).randint(2**31)),
             data={"X": fingerprint(X), "y": fingerprint(proximity.read(y))},
             proximity=proximity,
             hash_function=hash_function,

@@ -213,7 +213,7 @@ class HashFunction(ABC, BaseEstimator):
         It is 1 where a given `gamma` is for X as it is; then single precision must hold squared distances.
         """
         unit, gamma = unit_of(X), self.get_params().get("gamma")
-        if not gamma or isinstance(gamma, str):
+        if gamma is None or isinstance(gamma, str) or (np.isscalar(gamma) and gamma == 0):
             return unit
         if unit != 1:
             check_scale(X)

@@ -31,6 +31,8 @@ LABEL_STEPS, STEPS = 15, 8
 MAX_LABELS = 1024
 # The ridge without labels.
 DEFAULT_RIDGE = 1e-5
+# Limits of the ridge and of the refinement steps that may be asked for.
+MAX_RIDGE, MAX_STEPS = 1e30, 1_000_000
 # How a model file names `Unchanged`.
 UNCHANGED = "unchanged"
 # Bits whose coefficients are solved for at a time.
@@ -83,7 +85,7 @@ class RidgeHash(HashFunction):
         """Return `refine_steps`, by default 15 with labels and 8 without."""
         if self.refine_steps is None:
             return STEPS if labels is None else LABEL_STEPS
-        return check_integer("refine_steps", self.refine_steps, 0)
+        return check_integer("refine_steps", self.refine_steps, 0, MAX_STEPS)
 
     def begin(
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
@@ -96,7 +98,7 @@ class RidgeHash(HashFunction):
         with one_blas_thread:
             if is_new:
                 if self.ridge is not None:
-                    check_number("ridge", self.ridge, above=0)
+                    check_number("ridge", self.ridge, above=0, below=MAX_RIDGE)
                 self._choose_inputs(X, rng, supervised=labels is not None, kept=labels is None)
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
@@ -126,7 +128,7 @@ class RidgeHash(HashFunction):
         with one_blas_thread:
             if is_new:
                 if self.ridge is not None:
-                    check_number("ridge", self.ridge, above=0)
+                    check_number("ridge", self.ridge, above=0, below=MAX_RIDGE)
                 self._choose_inputs(X, rng, supervised=True, kept=True)
             root = self._input_root()
             features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None)

@@ -49,6 +49,10 @@ class WithinRadius(Proximity):
 
     def fit(self, X: NDArray[Any], y: Any = None) -> Self:
         """Find the radius where none is given."""
+        if not isinstance(self.metric, str) and not callable(self.metric):
+            raise TypeError(f"metric={self.metric!r}: expected a name such as 'euclidean'.")
+        if not isinstance(self.metric_params, dict | None):
+            raise TypeError(f"metric_params={self.metric_params!r}: expected a dictionary or None.")
         if self.radius is not None:
             self.radius_ = check_number("radius", self.radius, at_least=0)
             return self

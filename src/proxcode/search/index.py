@@ -28,6 +28,9 @@ from proxcode.storage.container import Tensors, read_file, reading, write_file
 from proxcode.stores.base import MAX_BITS, CodeStore, Ids, Neighborhoods, Neighbors
 from proxcode.utils.validation import check_integer, check_number
 
+# Threads beyond any machine's.
+MAX_THREADS = 4096
+
 
 class Snapshot(NamedTuple):
     """The contents of an index at one time. Changes replace it, so a search is not affected by concurrent changes.
@@ -70,7 +73,9 @@ class HammingIndex(CodeStore):
 
     def __init__(self, n_bits: int, *, n_threads: int | None = None, tables: bool | None = None) -> None:
         super().__init__(n_bits)
-        self.n_threads = None if n_threads is None else check_integer("n_threads", n_threads, 1)
+        self.n_threads = None if n_threads is None else check_integer("n_threads", n_threads, 1, MAX_THREADS)
+        if not isinstance(tables, bool | np.bool_ | None):
+            raise TypeError(f"tables={tables!r}: expected True, False or None.")
         self.tables = tables
         self._replace(np.empty((-(-self.n_bits // 8), 0), np.uint8))
 
@@ -147,14 +152,14 @@ class HammingIndex(CodeStore):
             Arrays of shape (n_queries, min(k, number of stored codes)).
         """
         queries, k = self._check_queries(codes), check_integer("k", k, 1)
-        if not 1 <= oversample < np.inf:
-            raise ValueError(f"oversample={oversample}: expected a finite number of at least 1.")
+        oversample = check_number("oversample", oversample, at_least=1)
         if rescore is not None and len(rescore) != len(queries):
             raise ValueError(
                 f"rescore has {len(rescore)} rows for {len(queries)} query codes: expected one row per query code."
             )
         now = self._snapshot
-        n_candidates = min(now.codes.n_codes, k if rescore is None else int(np.ceil(k * oversample)))
+        k = min(k, now.codes.n_codes)
+        n_candidates = k if rescore is None else int(min(now.codes.n_codes, np.ceil(k * oversample)))
         found = now.engine.find(now.codes, queries, n_candidates, np.inf)
         shape = (len(queries), n_candidates)
         dtype = _distance_dtype(queries)

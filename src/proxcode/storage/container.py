@@ -107,6 +107,8 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={path!r}: expected the path of a file.")
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")

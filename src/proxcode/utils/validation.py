@@ -5,6 +5,7 @@ A value of the wrong type raises TypeError and a value out of its range ValueErr
 
 import math
 import numbers
+import sys
 from typing import Any
 
 import numpy as np
@@ -33,14 +34,18 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> 
     dtype = getattr(X, "dtype", None)
     # Single precision holds all numbers of these types exactly.
     is_small = isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 2
-    samples: NDArray[Any] = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=np.float32 if is_small else (np.float64, np.float32),
-        ensure_min_samples=at_least,
-        ensure_all_finite=False,
-    )
+    try:
+        samples: NDArray[Any] = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=np.float32 if is_small else (np.float64, np.float32),
+            ensure_min_samples=at_least,
+            ensure_all_finite=False,
+        )
+    except (ValueError, OverflowError) as error:
+        # In one line.
+        raise ValueError(" ".join(str(error).split())) from error
     if not np.isfinite(samples.sum(dtype=np.float64)) and not (finite := np.isfinite(samples)).all():
         row, column = (int(where[0]) for where in np.nonzero(~finite))
         raise ValueError(
@@ -130,10 +135,27 @@ def check_number(
     message = f"{name}={value!r}: expected a number {' and '.join(limits)}".rstrip() + "."
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise TypeError(message)
-    number = float(value)
+    # An integer too large for a float is no finite number either.
+    number = float(value) if abs(value) <= sys.float_info.max else math.nan  # type: ignore[operator]
     if not (number >= at_least and above < number < below):
         raise ValueError(message)
     return number
+
+
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """Validate a seed and return its random state.
+
+    Examples
+    --------
+    >>> check_seed(-1)
+    Traceback (most recent call last):
+    ValueError: random_state=-1: expected an integer from 0 to 4294967295, a RandomState or None.
+    """
+    from sklearn.utils import check_random_state
+
+    if random_state is None or isinstance(random_state, np.random.RandomState) or random_state is np.random:
+        return check_random_state(random_state)
+    return check_random_state(check_integer("random_state", random_state, 0, 2**32 - 1, ", a RandomState or None"))
 
 
 def check_component(name: str, component: Any, kind: type, example: str) -> None:
