@@ -49,7 +49,12 @@ def fit(train, **parameters):
         ({"hash_function": KernelHash(ridge=-1)}, {}, ValueError, "ridge=-1: expected a number above 0"),
         ({"hash_function": KernelHash(gamma=0)}, {}, ValueError, "gamma=0: expected a number above 0"),
         ({"hash_function": KernelHash(refine_steps=-1)}, {}, ValueError, "refine_steps=-1: expected an integer from 0"),
-        ({"hash_function": LinearHash(refine_steps=1.5)}, {}, TypeError, "refine_steps=1.5: expected an integer from 0"),
+        (
+            {"hash_function": LinearHash(refine_steps=1.5)},
+            {},
+            TypeError,
+            "refine_steps=1.5: expected an integer from 0",
+        ),
         ({"hash_function": SVMHash(max_samples=1)}, {}, ValueError, "max_samples=1: expected an integer of at least 2"),
         ({"hash_function": ClassifierHash()}, {}, ValueError, "classifier=None: expected a scikit-learn classifier"),
         ({"threshold": "equal"}, {}, TypeError, r"threshold='equal': expected an object such as CalibratedThreshold\("),

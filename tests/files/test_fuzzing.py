@@ -55,8 +55,8 @@ def test_mutations_that_once_failed(fuzzing, valid, tmp_path, name):
 
 
 def test_a_sample_of_mutations(fuzzing):
-    # Processes of their own, one for each of the readers that call other libraries.
-    rows = fuzzing.fuzz_rows(150, readers=["feather", "labels in hdf5", "index content"])
+    # In processes of their own, which may end.
+    rows = fuzzing.fuzz_rows(150, readers=["feather", "index content"])
     for row in rows:
         assert (row["crashes"], row["hangs"]) == (0, 0), row
         assert row["refused"] + row["accepted"] == row["mutations"] == 150

@@ -146,6 +146,28 @@ def test_contents_that_are_not_known_are_refused(change, message, small, path):
         ProximityPreservingCode.load(path)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.pop("hash_function.coef_"), "its array 'hash_function.coef_' is missing"),
+        (lambda t: t.update({"hash_function.coef_": np.zeros(3)}), r"its array 'coef' has shape \(3,\): expected"),
+        (lambda t: t.update({"hash_function.center_": np.zeros(7)}), r"'center' has shape \(7,\): .*n_features=8"),
+        (lambda t: t.update({"hash_function.center_": np.zeros(8, int)}), "'center' holds int64: expected float32 or"),
+        (lambda t: t["hash_function.coef_"].fill(np.nan), "'coef' holds NaN or infinity"),
+        (lambda t: t.update(codes=np.ones((40, 1), np.uint8)), "nonzero bits after the first 3"),
+        (lambda t: t.update(codes=np.zeros((40, 2), np.uint8)), "codes has 2 bytes per row: expected 1"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(change, message, small, path):
+    path.write_bytes(small)
+    content, tensors = read_file(path, "model")
+    change(tensors)
+    write_file(path, "model", content, tensors)
+    with pytest.raises(ValueError, match=rf"model\.proxcode cannot be read: .*{message}") as caught:
+        ProximityPreservingCode.load(path)
+    assert "\n" not in str(caught.value)
+
+
 def test_the_header_is_readable_json(small):
     length = int.from_bytes(small[:8], "little")
     header = json.loads(json.loads(small[8 : 8 + length])["__metadata__"]["proxcode"])
