@@ -24,7 +24,7 @@ SEEDS = {
     "labels in hdf5": (674, 795, 1016, 1241),
     "labels in feather": (248, 272),
     "labels in streams": (2, 35, 64, 73, 3778),
-    "pairs": (77,),
+    "pairs": (77, 7047),
     "graphs in text": (21, 127, 1450),
     "graphs in arrays": (250, 723, 923),
 }

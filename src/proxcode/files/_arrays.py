@@ -7,6 +7,7 @@
 """
 
 import math
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -25,7 +26,7 @@ from proxcode.files._base import MAX_RATIO, Choice, Vectors, by_suffix, choose, 
 from proxcode.files._hdf5 import check_heaps, check_shape
 
 # Exceptions that NumPy raises for a damaged npy file; TokenError for a header that is not Python.
-NPY_ERRORS = (EOFError, OSError, ValueError, TypeError, SyntaxError, TokenError, OverflowError)
+NPY_ERRORS = (EOFError, OSError, ValueError, TypeError, SyntaxError, TokenError, OverflowError, DeprecationWarning)
 # Exceptions for a damaged npz file; NotImplementedError for an unknown compression.
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError, *NPY_ERRORS)
 # Exceptions for a damaged HDF5 file; TypeError and ValueError for types that NumPy lacks.
@@ -76,11 +77,13 @@ def map_npy(path: Path) -> NDArray[Any]:
 def _read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape of an array, whether it is in Fortran order, and its type; leave the file at its first value."""
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    if version == (2, 0):
-        return np.lib.format.read_array_header_2_0(file)
-    raise ValueError(f"version {version} of the format")
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version} of the format")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    # NumPy writes no type under a name that it warns of.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        return read(file)
 
 
 def _check_no_objects(place: str, dtype: np.dtype[Any]) -> None:

@@ -20,6 +20,8 @@ from proxcode.storage.atomic import atomic_write
 FORMAT = 2
 # Largest header of a safetensors file that its readers accept, in bytes, less what names and shapes of arrays take.
 MAX_HEADER = 90_000_000
+# Characters of the reason given by another library that an error message shows.
+MAX_REASON = 300
 _META = "__metadata__"  # of safetensors: not an array
 Tensors = dict[str, NDArray[Any]]
 
@@ -128,7 +130,10 @@ def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, 
         text = file.read(length)
         entries = json.loads(text)
     except (SafetensorError, OSError, ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is truncated or not a file of proxcode ({error}): copy or write it again.") from error
+        reason = " ".join(str(error).split())[:MAX_REASON]
+        raise ValueError(
+            f"{path} is truncated or not a file of proxcode ({reason}): copy or write it again."
+        ) from error
     try:
         metadata = entries[_META]["proxcode"]
         header = json.loads(metadata)
