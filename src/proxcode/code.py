@@ -19,12 +19,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
 from proxcode.cut import Restarts
-from proxcode.hamming import GrowingCode, pack
+from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction, as_hash_function
 from proxcode.hashing.encoder import BinaryEncoderMixin
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
@@ -36,7 +35,15 @@ from proxcode.threshold import CalibratedThreshold, Threshold
 from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.html import HTMLSummaryMixin
 from proxcode.utils.progress import ProgressDisplay
-from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
+from proxcode.utils.validation import (
+    check_component,
+    check_different,
+    check_integer,
+    check_number,
+    check_samples,
+    check_seed,
+    in_units,
+)
 from proxcode.weights import DifferenceWeights, Weights
 
 
@@ -166,14 +173,16 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         self
         """
         X = check_samples(self, X, reset=True, at_least=2)
+        check_different(X)
         n_bits = check_integer("n_bits", self.n_bits, 1, MAX_BITS)
         loss_target = -math.inf if self.loss_target is None else check_number("loss_target", self.loss_target)
         proximity, hash_function, rules = self._resolve_components(y)
         learned = Learned(
-            seed=int(check_random_state(self.random_state).randint(2**31)),
+            seed=int(check_seed(self.random_state).randint(2**31)),
             data={"X": fingerprint(X), "y": fingerprint(proximity.read(y))},
             proximity=proximity,
             hash_function=hash_function,
+            unit=hash_function.unit_of(X),
         )
         if checkpoint is not None:
             self._check_savable()
@@ -238,8 +247,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         if is_done(history, n_bits, loss_target):
             self._set_fitted(learned)
             return
+        samples = in_units(X, learned.unit)
         loop = BitLoop.begin(
-            X,
+            samples,
             learned.proximity.find_pairs(X, y),
             hash_function,
             rules,
@@ -251,7 +261,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         )
 
         def commit() -> None:
-            learned.codes = loop.finish(X, hash_function, len(history))
+            learned.codes = loop.finish(samples, hash_function, len(history))
             self._set_fitted(learned)
             if checkpoint is not None:
                 self.save(checkpoint)
@@ -279,7 +289,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         if len(X) != len(self.codes_):
             raise ValueError(f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same.")
         if fingerprint(X) != self._data["X"]:
-            codes = pack(self.hash_function_.scores(X, self.n_bits_) >= 0)
+            codes = self.encode(X)
             n_different = int((codes != self.codes_).any(axis=1).sum())
             if not self.error_correction or n_different > max(1, len(X) // 100):
                 raise ValueError("X differs from the samples of the original fit; pass the same ones in order.")
@@ -292,7 +302,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         check_is_fitted(self, "n_bits_")
         n_bits = self.n_bits_ if n_bits is None else n_bits
         check_integer("n_bits", n_bits, 1, self.n_bits_, "; extend() learns more")
-        return self.hash_function_.scores(check_samples(self, X, reset=False), n_bits)
+        return self.hash_function_.scores(in_units(check_samples(self, X, reset=False), self._unit), n_bits)
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Return the area under the precision-recall curve of near pairs of X over Hamming thresholds."""

@@ -159,6 +159,14 @@ def distances(a: ArrayLike, b: ArrayLike) -> NDArray[np.int64]:
     return out
 
 
+def as_margins(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return margins as a matrix in double precision; raise TypeError unless they are real numbers."""
+    try:
+        return np.atleast_2d(np.asarray(scores, dtype=np.float64))
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError("scores is not an array of real numbers: expected margins, as returned by scores(X).") from None
+
+
 def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.float32]:
     """Compute distances between float queries, given by their margins, and packed codes, shape (n_queries, n_codes).
 
@@ -179,7 +187,7 @@ def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.floa
     """
     from proxcode.utils.kernels import add_weighted_distances
 
-    margins, codes = np.atleast_2d(np.asarray(scores, dtype=np.float64)), check_codes(codes)
+    margins, codes = as_margins(scores), check_codes(codes)
     if not np.isfinite(margins).all():
         raise ValueError("scores contains NaN or infinity: expected finite margins, as returned by scores(X).")
     n_bytes = -(-margins.shape[1] // 8)

@@ -265,6 +265,8 @@ class BitRecord(NamedTuple):
     def from_numbers(cls, numbers: Sequence[float]) -> Self:
         """Return a record from the figures in a model file: without the seconds, in earlier versions fewer."""
         missing = len(cls._fields) - 1 - len(numbers)
+        if missing < 0:
+            raise ValueError(f"its history holds {len(numbers)} figures of a bit: upgrade proxcode")
         return cls._make([*numbers, *[math.nan] * missing, math.nan])
 
     @property

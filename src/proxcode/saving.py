@@ -5,10 +5,9 @@ A checkpoint is a model file with the bits learned so far: resuming a fit is loa
 
 from __future__ import annotations
 
-import json
 import numbers
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -24,10 +23,12 @@ from proxcode.hashing import HashFunction, KernelHash
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord
 from proxcode.proximity import Proximity, WithinRadius
-from proxcode.storage.components import ComponentWriter
-from proxcode.storage.model_file import ModelFile, read_model, reading, write_model
-from proxcode.storage.state import fingerprint
+from proxcode.storage.components import ComponentWriter, with_subclasses
+from proxcode.storage.container import reading
+from proxcode.storage.model_file import ModelFile, read_model, write_model
+from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
+from proxcode.utils.validation import check_component, check_number
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
@@ -37,6 +38,9 @@ Parameters = Mapping[str, Any]
 CHECKPOINT_SECONDS, CHECKPOINT_MULTIPLE = 30.0, 20.0
 # Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
 MAY_DIFFER = ("n_bits", "verbose", "random_state")
+
+# Types of parameters of the constructor that are not None.
+TYPES = {"n_bits": int, "proximity": Proximity, "threshold": Threshold, "weights": Weights, "max_samples": int}
 
 
 @dataclass
@@ -53,6 +57,8 @@ class Learned:
     history : list of BitRecord
     codes : ndarray of uint8
         Packed codes of the training samples; empty before the first bit.
+    unit : float
+        What samples are multiplied by before they are hashed.
     """
 
     seed: int
@@ -61,6 +67,7 @@ class Learned:
     hash_function: HashFunction
     history: list[BitRecord] = field(default_factory=list)
     codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
+    unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,7 @@ def write(path: FilePath, model: SavedModel, overwrite: bool = True) -> None:
         "n_features": model.n_features,
         "feature_names": model.feature_names,
         "data": learned.data,
+        "unit": learned.unit,
     }
     components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
     stored = ModelFile(_storable(model.parameters), components, values, learned.codes)
@@ -92,12 +100,18 @@ def write(path: FilePath, model: SavedModel, overwrite: bool = True) -> None:
 def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
     """Read a model file; see `proxcode.storage.model_file.read_model`."""
     parameters, components, values, codes = read_model(path, component_classes(), trusted)
-    with reading(path):
-        if not values["history"]:
-            raise ValueError("it holds no bits: save the model again")
+    with reading(path, "model"):
         history = [BitRecord.from_numbers(record) for record in values["history"]]
-        learned = Learned(seed=values["seed"], data=values["data"], history=history, codes=codes, **components)
+        unit = check_number("its unit", values.get("unit", 1.0), above=0)
+        learned = Learned(values["seed"], values["data"], history=history, codes=codes, unit=unit, **components)
+        check_component("proximity", learned.proximity, Proximity, "SameLabel()")
+        check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
+        if learned.hash_function.n_bits_ != len(history):
+            raise ValueError(f"it holds {learned.hash_function.n_bits_} of {len(history)} bits: save the model again")
         parameters = _upgraded(dict(parameters), learned.proximity, learned.hash_function)
+        for name, kind in TYPES.items():
+            if not isinstance(parameters[name], kind | None):
+                raise ValueError(f"its parameter {name} is {parameters[name]!r}: save the model again")
         return SavedModel(parameters, learned, values["n_features"], values["feature_names"])
 
 
@@ -108,7 +122,7 @@ class SavingMixin(BaseEstimator):
 
     def _set_fitted(self, learned: Learned) -> None:
         """Set the fitted attributes."""
-        self._seed, self._data = learned.seed, learned.data
+        self._seed, self._data, self._unit = learned.seed, learned.data, learned.unit
         self.proximity_, self.hash_function_ = learned.proximity, learned.hash_function
         self.history_, self.codes_ = list(learned.history), learned.codes
         self.n_bits_ = len(self.history_)
@@ -116,14 +130,8 @@ class SavingMixin(BaseEstimator):
 
     def _learned(self) -> Learned:
         """Return what was learned, from the fitted attributes."""
-        return Learned(
-            seed=self._seed,
-            data=self._data,
-            proximity=self.proximity_,
-            hash_function=self.hash_function_,
-            history=list(self.history_),
-            codes=self.codes_,
-        )
+        fitted = self._seed, self._data, self.proximity_, self.hash_function_
+        return Learned(*fitted, history=list(self.history_), codes=self.codes_, unit=self._unit)
 
     def save(self, path: FilePath, *, overwrite: bool = True) -> None:
         """Save the fitted model in one file, atomically and without pickle.
@@ -185,15 +193,9 @@ class SavingMixin(BaseEstimator):
 def component_classes() -> dict[str, type[BaseEstimator]]:
     """Return the classes that a model file may name: all components defined in proxcode."""
     bases = (Proximity, Threshold, Weights, HashFunction, InitialGuess, LocalSearch, Restarts, Annealing)
-    classes = {kind.__name__: kind for kind in _with_subclasses(bases) if kind.__module__.startswith("proxcode.")}
+    classes = {kind.__name__: kind for kind in with_subclasses(bases) if kind.__module__.startswith("proxcode.")}
     # Earlier versions call it so.
     return {**classes, "SemidefiniteGuess": AlonNaorGuess}
-
-
-def _with_subclasses(kinds: Sequence[type]) -> Iterator[type]:
-    for kind in kinds:
-        yield kind
-        yield from _with_subclasses(kind.__subclasses__())
 
 
 def _storable(parameters: Parameters) -> dict[str, Any]:
@@ -253,7 +255,7 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
         raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
     theirs, found = _fingerprints(saved.parameters), saved.learned
     different = [name for name in learned.data if learned.data[name] != found.data[name]]
-    different += [name for name in ours if name not in MAY_DIFFER and not _equal(ours[name], theirs.get(name))]
+    different += [name for name in ours if name not in MAY_DIFFER and not equal_json(ours[name], theirs.get(name))]
     if parameters["random_state"] is not None and learned.seed != found.seed:
         different.append("random_state")
     if different:
@@ -271,11 +273,6 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
             f"n_bits={n_bits}: checkpoint {path} holds {len(found.history)} bits; pass at least as many, or delete it."
         )
     return found
-
-
-def _equal(ours: Any, theirs: Any) -> bool:
-    """Return whether two parameters in JSON have equal values; NaN equals NaN."""
-    return ours == theirs or json.dumps(ours, sort_keys=True) == json.dumps(theirs, sort_keys=True)
 
 
 def _fingerprints(parameters: Parameters) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.hashing import HashFunction
-from proxcode.utils.validation import check_samples
+from proxcode.utils.validation import check_samples, in_units
 
 if TYPE_CHECKING:
     from proxcode.search import FloatQueries, HammingIndex
@@ -19,6 +19,7 @@ class SearchingMixin:
 
     n_bits_: int
     hash_function_: HashFunction
+    _unit: float
 
     def query(self, X: ArrayLike) -> FloatQueries:
         """Return samples as float queries, which `index.search` compares with codes by more than their bits.
@@ -41,7 +42,7 @@ class SearchingMixin:
         from proxcode.search import FloatQueries
 
         check_is_fitted(self, "n_bits_")
-        samples = check_samples(self, X, reset=False)
+        samples = in_units(check_samples(self, X, reset=False), self._unit)
         tables = self.hash_function_.query_tables(samples)
         if tables is None:
             return FloatQueries.from_weights(self.hash_function_.query_weights(samples, self.n_bits_))

@@ -16,6 +16,9 @@ from sklearn.base import BaseEstimator
 
 from proxcode.utils.validation import check_number
 
+# Limit of `max_scale`.
+MAX_SCALE = 1e6
+
 Counts = NDArray[np.int64]
 
 
@@ -158,7 +161,7 @@ class CalibratedThreshold(Threshold):
 
         The loss is convex in (scale, scale beta); minimised over beta, it therefore has one minimum in the scale.
         """
-        check_number("max_scale", self.max_scale, above=0)
+        check_number("max_scale", self.max_scale, above=0, below=MAX_SCALE)
 
         def loss_at(scale: float) -> float:
             return logistic_loss(near, far, _balanced_beta(near, far, scale), scale)

@@ -227,7 +227,7 @@ CASES = [
         "narrow.npy has 3 features, but the model was fitted to 64: choose columns, or another file",
     ),
     (f"{SEARCH} --asymmetric --oversample 0.5", "'--oversample': 0.5 is not in the range x>=1"),
-    (f"{SEARCH} --asymmetric --oversample inf", "oversample=inf: expected a finite number of at least 1"),
+    (f"{SEARCH} --asymmetric --oversample inf", "oversample=inf: expected a number of at least 1"),
     (f"{SEARCH} --ids twice.npy", "ids contains 4 more than once: expected distinct ids"),
     (f"{SEARCH} --ids y5.npy", "ids has 5 entries for 150 codes: expected one id per code"),
     (f"{SEARCH} --ids names.txt", "ids has dtype <U8 and shape (150,): expected a vector of integers"),

@@ -8,6 +8,7 @@ import pytest
 from helpers.neighbors import squared_distances
 from proxcode import FloatQueries, HammingIndex, pack, unpack
 from proxcode.hashing.decoder import FLIPS, ByteDecoder, fit_decoder, fit_linear
+from proxcode.storage.state import State
 
 
 @pytest.fixture(params=[1, 8, 13, 16], ids=lambda n_bits: f"{n_bits} bits")
@@ -131,7 +132,7 @@ def test_a_value_that_occurs_once_moves_by_a_sixth(digits):
 
 def test_the_arrays_of_a_model_file_give_the_same_decoder(fitted):
     X, bits, decoder = fitted
-    copy = ByteDecoder.from_arrays(decoder.arrays(), decoder.n_bits)
+    copy = ByteDecoder.restored(State(arrays=decoder.arrays()), decoder.n_bits)
     np.testing.assert_array_equal(copy.tables(X[:5]), decoder.tables(X[:5]))
     np.testing.assert_array_equal(copy.norms(pack(bits)), decoder.norms(pack(bits)))
     for of in (copy.improve(X, pack(bits), 1), pack(bits)):

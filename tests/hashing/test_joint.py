@@ -244,11 +244,11 @@ def test_thresholds_of_many_samples_are_those_of_fewer(normal):
     ("hash_function", "message"),
     [
         (RotationHash(n_landmarks=0), "n_landmarks=0: expected an integer of at least 1"),
-        (RotationHash(n_rotations=-1), "n_rotations=-1: expected an integer of at least 0"),
-        (RotationHash(n_components=0), "n_components=0: expected an integer of at least 1"),
+        (RotationHash(n_rotations=-1), "n_rotations=-1: expected an integer from 0 to 1000000"),
+        (RotationHash(n_components=0), "n_components=0: expected an integer from 1 to 1000000"),
         (RotationHash(gamma=-1.0), "gamma=-1.0: expected a number of at least 0"),
-        (ReconstructionHash(n_rounds=0), "n_rounds=0: expected an integer of at least 1"),
-        (ReconstructionHash(n_descents=-1), "n_descents=-1: expected an integer of at least 0"),
+        (ReconstructionHash(n_rounds=0), "n_rounds=0: expected an integer from 1 to 1000000"),
+        (ReconstructionHash(n_descents=-1), "n_descents=-1: expected an integer from 0 to 1000000"),
     ],
 )
 def test_invalid_parameters(hash_function, message, train):

@@ -130,5 +130,7 @@ def test_a_checkpoint_that_lacks_a_part_is_refused(missing, samples, checkpoint)
     content, tensors = read_file(checkpoint, "model")
     del content[missing]
     write_file(checkpoint, "model", content, tensors)
-    with pytest.raises(ValueError, match=rf"lacks a part of a model file \(KeyError\('{missing}'\)\).*: delete"):
+    with pytest.raises(
+        ValueError, match=rf"lacks a part of a file of kind model \(KeyError\('{missing}'\)\).*: delete"
+    ):
         new_model().fit(*samples, checkpoint=checkpoint)

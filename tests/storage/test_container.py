@@ -139,13 +139,16 @@ def _with(path, small, change):
         (lambda c: c["hash_function"].update({"class": "os.system"}), r"a component 'os\.system' that this version"),
         (lambda c: c["hash_function"]["parameters"].update(speed=3), r"its LinearHash has a parameter 'speed'"),
         (lambda c: c["parameters"].update(speed=3), r"its model has a parameter 'speed'.*upgrade proxcode"),
-        (lambda c: c.pop("seed"), r"lacks a part of a model file \(KeyError\('seed'\)\): save the model"),
-        (lambda c: c["parameters"].update(verbose={"eval": "1"}), r"lacks a part.*'eval'"),
+        (lambda c: c.pop("seed"), r"lacks a part of a file of kind model \(KeyError\('seed'\)\): save the model"),
+        (
+            lambda c: c["parameters"].update(verbose={"eval": "1"}),
+            r"a value of kind 'eval' that",
+        ),
         (lambda c: c.update(history=[]), r"cannot be read: it holds no bits: save the model again"),
-        (lambda c: c["history"][0].append(1.0), r"lacks a part of a model file \(TypeError"),
+        (lambda c: c["history"][0].append(1.0), r"its history holds 9 figures of a bit: upgrade"),
         (
             lambda c: c["proximity"].update({"class": "Proximity", "parameters": {}}),
-            r"lacks a part of a model file \(TypeError",
+            r"cannot be read: Can't instantiate abstract class Proximity",
         ),
     ],
 )
@@ -153,6 +156,28 @@ def test_contents_that_are_not_known_are_refused(change, message, small, path):
     _with(path, small, change)
     with pytest.raises(ValueError, match=rf"model\.proxcode .*{message}"):
         ProximityPreservingCode.load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.pop("hash_function.coef_"), "its array 'hash_function.coef_' is missing"),
+        (lambda t: t.update({"hash_function.coef_": np.zeros(3)}), r"its array 'coef' has shape \(3,\): expected"),
+        (lambda t: t.update({"hash_function.center_": np.zeros(7)}), r"'center' has shape \(7,\): .*n_features=8"),
+        (lambda t: t.update({"hash_function.center_": np.zeros(8, int)}), "'center' holds int64: expected float32 or"),
+        (lambda t: t["hash_function.coef_"].fill(np.nan), "'coef' holds NaN or infinity"),
+        (lambda t: t.update(codes=np.ones((40, 1), np.uint8)), "nonzero bits after the first 3"),
+        (lambda t: t.update(codes=np.zeros((40, 2), np.uint8)), "codes has 2 bytes per row: expected 1"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(change, message, small, path):
+    path.write_bytes(small)
+    content, tensors = read_file(path, "model")
+    change(tensors)
+    write_file(path, "model", content, tensors)
+    with pytest.raises(ValueError, match=rf"model\.proxcode cannot be read: .*{message}") as caught:
+        ProximityPreservingCode.load(path)
+    assert "\n" not in str(caught.value)
 
 
 def test_the_header_is_readable_json(small):

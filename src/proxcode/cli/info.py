@@ -59,9 +59,11 @@ def describe(path: Path) -> dict[str, Any]:
 def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", size: dict[str, int]) -> dict[str, Any]:
     from proxcode.metrics import BitRecord
     from proxcode.storage.components import component_text
-    from proxcode.storage.model_file import reading
+    from proxcode.storage.container import reading
+    from proxcode.storage.model_file import KIND, check_content
 
-    with reading(path):
+    with reading(path, KIND):
+        check_content(content, tensors)
         proximity, hash_function = content["proximity"], content["hash_function"]
         kind = KINDS.get(hash_function["class"]) or f"for near pairs: {_near_means(proximity)}"
         return {

@@ -91,12 +91,12 @@ class ModelHeader(NamedTuple):
 
 def read_header(path: Path) -> ModelHeader:
     """Read the header of a model file; raise an error for any other file."""
-    from proxcode.storage.container import read_file
-    from proxcode.storage.model_file import KIND, reading
+    from proxcode.storage.container import read_file, reading
+    from proxcode.storage.model_file import KIND, check_content
 
-    content, _ = read_file(path, KIND, mapped=True)
-    with reading(path):
-        return ModelHeader(content["n_features"], len(content["history"]))
+    content, tensors = read_file(path, KIND, mapped=True)
+    with reading(path, KIND):
+        return ModelHeader(*check_content(content, tensors).values())
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from proxcode.cut.graph import SignedGraph
 from proxcode.cut.initial import GivenGuess, InitialGuess, RandomGuess
 from proxcode.cut.relaxation import diagonal_shift
 from proxcode.cut.result import Clock, Cut, Partition, Progress, Report
-from proxcode.utils.validation import check_integer
+from proxcode.cut.validation import check_functions
+from proxcode.utils.validation import check_component, check_integer
 
 # A node is flipped if its field exceeds this part of its absolute weights: far above rounding errors and far below
 # any gain of interest.
@@ -119,7 +120,11 @@ class Restarts(BaseEstimator):
     def solve(self, graph: SignedGraph, rng: Generator, time_limit: float | None = None) -> Cut:
         """Return the best partition found."""
         check_integer("n_starts", self.n_starts, 1)
-        initial, update = self.initial or RandomGuess(), self.update or BitUpdate()
+        initial = RandomGuess() if self.initial is None else self.initial
+        update = BitUpdate() if self.update is None else self.update
+        check_component("initial", initial, InitialGuess, "RandomGuess()")
+        check_component("update", update, LocalSearch, "BitUpdate()")
+        check_functions(self)
         clock, status = self.clock or time.perf_counter, "finished"
         start = clock()
         best, flips, sweeps = Cut(partition=np.ones(0, np.int8), value=-np.inf, flips=0, sweeps=0), 0, 0

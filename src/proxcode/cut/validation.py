@@ -1,5 +1,7 @@
 """Validation of parameters that the searches and bounds of a signed cut share."""
 
+import math
+import sys
 from numbers import Real
 from typing import Any
 
@@ -30,8 +32,17 @@ def check_time_limit(time_limit: object) -> None:
     expected = f"time_limit={time_limit!r}: expected seconds above 0, or None"
     if not isinstance(time_limit, Real) or isinstance(time_limit, bool):
         raise TypeError(expected)
-    if not float(time_limit) > 0:
+    # An integer too large for a float is no number of seconds.
+    if not time_limit > 0 or sys.float_info.max < time_limit < math.inf:  # type: ignore[operator]
         raise ValueError(expected)
+
+
+def check_functions(search: Any) -> None:
+    """Raise TypeError unless `clock` and `report` of a search are functions or None."""
+    for name in ("clock", "report"):
+        function = getattr(search, name)
+        if function is not None and not callable(function):
+            raise TypeError(f"{name}={function!r}: expected a function or None")
 
 
 def check_partition(name: str, partition: ArrayLike, n: int, kind: str = "nodes") -> Partition:

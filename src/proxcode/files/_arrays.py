@@ -6,6 +6,8 @@
 3. Its values are read as a whole, or in blocks of rows.
 """
 
+import math
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -20,12 +22,15 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import Choice, Vectors, by_suffix, choose, import_optional, listing, readable
+from proxcode.files._base import MAX_RATIO, Choice, Vectors, by_suffix, choose, import_optional, listing, readable
+from proxcode.files._hdf5 import check_heaps, check_shape
 
 # Exceptions that NumPy raises for a damaged npy file; TokenError for a header that is not Python.
-NPY_ERRORS = (EOFError, OSError, ValueError, TypeError, SyntaxError, TokenError)
+NPY_ERRORS = (EOFError, OSError, ValueError, TypeError, SyntaxError, TokenError, OverflowError, DeprecationWarning)
 # Exceptions for a damaged npz file; NotImplementedError for an unknown compression.
 ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, KeyError, *NPY_ERRORS)
+# Exceptions for a damaged HDF5 file; TypeError and ValueError for types that NumPy lacks.
+HDF5_ERRORS = (OSError, RuntimeError, KeyError, TypeError, ValueError, OverflowError)
 # Larger dimensions of an fvecs file are taken for damage.
 LARGEST_DIMENSION = 2**24
 # Element types of the fvecs family.
@@ -72,11 +77,13 @@ def map_npy(path: Path) -> NDArray[Any]:
 def _read_npy_header(file: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return the shape of an array, whether it is in Fortran order, and its type; leave the file at its first value."""
     version = np.lib.format.read_magic(file)
-    if version == (1, 0):
-        return np.lib.format.read_array_header_1_0(file)
-    if version == (2, 0):
-        return np.lib.format.read_array_header_2_0(file)
-    raise ValueError(f"version {version} of the format")
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"version {version} of the format")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    # NumPy writes no type under a name that it warns of.
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        return read(file)
 
 
 def _check_no_objects(place: str, dtype: np.dtype[Any]) -> None:
@@ -112,7 +119,8 @@ class NpzArray(StoredArray):
                 yield np.frombuffer(file.read(n * width * dtype.itemsize), dtype).reshape(n, width)
 
 
-def _npz_arrays(path: Path) -> Arrays:
+def npz_arrays(path: Path) -> Arrays:
+    """Return the arrays of an npz file; raise ValueError where one announces more than the file can hold."""
     with readable(path, "npz", *ZIP_ERRORS), zipfile.ZipFile(path) as archive:
         members = [name for name in archive.namelist() if name.endswith(".npy")]
         return {name.removesuffix(".npy"): _npz_array(path, archive, name) for name in members}
@@ -120,8 +128,12 @@ def _npz_arrays(path: Path) -> Arrays:
 
 def _npz_array(path: Path, archive: zipfile.ZipFile, member: str) -> NpzArray:
     place = f"{path}:{member.removesuffix('.npy')}"
+    _check_member(path, archive.getinfo(member))
     with archive.open(member) as file:
         shape, _, dtype = _read_npy_header(file)
+        n_left = archive.getinfo(member).file_size - file.tell()
+    if math.prod(shape) * dtype.itemsize > n_left:
+        raise ValueError(f"{member} announces shape {shape} of {dtype} in {n_left} bytes")
 
     def read(rows: Rows) -> NDArray[Any]:
         _check_no_objects(place, dtype)
@@ -129,6 +141,17 @@ def _npz_array(path: Path, archive: zipfile.ZipFile, member: str) -> NpzArray:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False), order="C")[rows]
 
     return NpzArray(place, shape, dtype, read, partial(_open_member, path, member))
+
+
+def _check_member(path: Path, info: zipfile.ZipInfo) -> None:
+    """Raise ValueError for a size that the compressed bytes of a member cannot have."""
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ValueError(f"{info.filename} is compressed by method {info.compress_type}, expected none or deflate")
+    largest = min(info.compress_size, path.stat().st_size)
+    if info.compress_type == zipfile.ZIP_DEFLATED:
+        largest *= MAX_RATIO
+    if info.file_size > largest:
+        raise ValueError(f"{info.filename} announces {info.file_size} bytes of at most {largest}")
 
 
 @contextmanager
@@ -166,7 +189,11 @@ def _hdf5_arrays(path: Path) -> Arrays:
         def read(rows: Rows) -> NDArray[Any]:
             with _open_hdf5(path) as file:
                 dataset = file[name]
-                return np.asarray(dataset.asstr()[rows] if dataset.dtype.kind == "O" else dataset[rows])
+                check_shape(path, dataset)
+                if dataset.dtype.kind != "O":
+                    return np.asarray(dataset[rows])
+                check_heaps(path, file)
+                return np.asarray(dataset.asstr()[rows])
 
         # Groups and empty datasets have no shape.
         if getattr(item, "shape", None) is not None:
@@ -180,7 +207,7 @@ def _hdf5_arrays(path: Path) -> Arrays:
 @contextmanager
 def _open_hdf5(path: Path) -> Iterator[Any]:
     h5py = import_optional(path, "h5py")
-    with readable(path, "HDF5", OSError, RuntimeError, KeyError), h5py.File(path, "r") as file:
+    with readable(path, "HDF5", *HDF5_ERRORS), h5py.File(path, "r") as file:
         yield file
 
 
@@ -216,7 +243,7 @@ def _texmex_arrays(path: Path) -> Arrays:
 
 
 KEYED_FORMATS: dict[str, Callable[[Path], Arrays]] = {
-    ".npz": _npz_arrays,
+    ".npz": npz_arrays,
     ".safetensors": _safetensors_arrays,
     ".h5": _hdf5_arrays,
     ".hdf5": _hdf5_arrays,

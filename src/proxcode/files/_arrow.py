@@ -2,6 +2,9 @@
 
 Without a choice of columns, the vectors are the column of lists of numbers (an embedding) if the file has one, and all
 columns of numbers otherwise.
+
+The lengths, offsets and strings of a batch are validated before a value is used: pyarrow trusts those of a file, and a
+damaged one would end the process.
 """
 
 from abc import ABC, abstractmethod
@@ -59,7 +62,10 @@ class ParquetFile(ArrowFile):
         self.path = path
         with _readable(path) as pa, pa.parquet.ParquetFile(path) as file:
             self.names, self.types = file.schema_arrow.names, file.schema_arrow.types
-            self.n_rows = file.metadata.num_rows
+            self.n_rows = n_rows = file.metadata.num_rows
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            if min(sizes, default=0) < 0 or sum(sizes) != n_rows:
+                raise pa.ArrowInvalid(f"{n_rows} rows in row groups of {sum(sizes)} rows")
 
     def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
         """Yield record batches; row groups before `start` are not read."""
@@ -68,7 +74,7 @@ class ParquetFile(ArrowFile):
             groups = [group for group, end in enumerate(np.cumsum(sizes, dtype=np.int64)) if end > start]
             done = sum(sizes[: groups[0]]) if groups else 0
             for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=list(columns)):
-                yield done, batch
+                yield done, _validated(pa, batch)
                 done += len(batch)
 
 
@@ -78,7 +84,7 @@ class IpcFile(ArrowFile):
     def __init__(self, path: Path) -> None:
         self.path = path
         self.n_rows = None
-        with self._open() as reader:
+        with self._open() as (_, reader):
             self.names, self.types = reader.schema.names, reader.schema.types
             if hasattr(reader, "num_record_batches"):
                 import pyarrow.dataset
@@ -86,23 +92,33 @@ class IpcFile(ArrowFile):
                 self.n_rows = pyarrow.dataset.dataset(str(path), format="ipc").count_rows()
 
     @contextmanager
-    def _open(self) -> Iterator[Any]:
+    def _open(self) -> Iterator[tuple[Any, Any]]:
+        """Yield pyarrow and the reader of the file."""
         with _readable(self.path) as pa, pa.memory_map(str(self.path)) as source:
             is_stream = source.read(6) != b"ARROW1"
             source.seek(0)
-            yield pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
+            yield pa, pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
 
     def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
         """Yield record batches; raise ValueError for a start behind the end of a stream."""
         done = 0
-        with self._open() as reader:
+        with self._open() as (pa, reader):
             is_stream = self.n_rows is None
             for batch in reader if is_stream else map(reader.get_batch, range(reader.num_record_batches)):
                 if done + len(batch) > start:
-                    yield done, batch.select(list(columns))
+                    yield done, _validated(pa, batch.select(list(columns)))
                 done += len(batch)
         if start > done:
             raise bad_start(self.path, start, done)
+
+
+def _validated(pa: Any, batch: Any) -> Any:
+    """Return a record batch whose lengths, offsets and strings are valid; raise ArrowInvalid for another."""
+    batch.validate(full=True)
+    # Some types need no memory for their values, so that a few bytes may claim any number of rows.
+    if len(batch) > 8 * batch.get_total_buffer_size():
+        raise pa.ArrowInvalid(f"{len(batch)} rows in {batch.get_total_buffer_size()} bytes")
+    return batch
 
 
 ARROW_FORMATS: dict[str, type[Any]] = {".parquet": ParquetFile, ".arrow": IpcFile, ".feather": IpcFile}

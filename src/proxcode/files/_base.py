@@ -17,8 +17,14 @@ Column = str | int
 
 # Rows of a block where the caller does not choose the size.
 ROWS_AT_ONCE = 8192
+# Bytes of values per byte of a file above which its number of rows is not trusted: the limit of zlib's compression.
+MAX_RATIO = 1032
 # Names that an error message lists before it says how many more there are.
 MAX_LISTED = 20
+# Characters of a cell, of a name and of the reason given by another library that an error message shows.
+MAX_CELL, MAX_REASON = 60, 300
+# Digits of an integer that fits into int64.
+MAX_DIGITS = 18
 
 
 class Choice(NamedTuple):
@@ -64,11 +70,17 @@ class Vectors(ABC):
 
     def read(self) -> NDArray[Any]:
         """Return all rows, as a memory map if the format allows it."""
-        if self.n_rows is None:
-            return np.concatenate(list(self.blocks(ROWS_AT_ONCE)))
-        out = np.empty((self.n_rows, self.n_columns), self.dtype)
-        for number, block in enumerate(self.blocks(ROWS_AT_ONCE)):
-            out[number * ROWS_AT_ONCE :][: len(block)] = block
+        n_values = (self.n_rows or 0) * self.n_columns
+        if self.n_rows is None or n_values * self.dtype.itemsize > MAX_RATIO * self.path.stat().st_size:
+            out = np.concatenate([np.empty((0, self.n_columns), self.dtype), *self.blocks(ROWS_AT_ONCE)])
+            done = len(out)
+        else:
+            out, done = np.empty((self.n_rows, self.n_columns), self.dtype), 0
+            for block in self.blocks(ROWS_AT_ONCE):
+                out[done:][: len(block)] = block[: len(out) - done]
+                done += len(block)
+        if self.n_rows not in (None, done):
+            raise ValueError(f"{self.path} has {done} rows, but announces {self.n_rows}: write it again.")
         return out
 
 
@@ -105,7 +117,7 @@ def readable(path: Path, form: str, *errors: type[Exception]) -> Iterator[None]:
     try:
         yield
     except errors as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = shortened(" ".join(str(error).split()) or type(error).__name__, MAX_REASON)
         raise ValueError(f"{path} is truncated or not a valid {form} file ({reason}): write it again.") from error
 
 
@@ -136,13 +148,29 @@ def find_column(path: Path, names: Sequence[str], n_columns: int, column: Column
         if names.count(column) > 1:
             raise ValueError(f"{path} has {names.count(column)} columns {column!r}: choose by number, from 0.")
         return names.index(column)
-    if str(column).isdecimal() and int(column) < n_columns:
-        return int(column)
+    number = integer(str(column))
+    if number is not None and number < n_columns:
+        return number
     known = listing(names) if names else f"0 to {n_columns - 1}"
-    raise ValueError(f"{path} has no column {column!r}: expected one of {known}.")
+    raise ValueError(f"{path} has no column {shown(column)}: expected one of {known}.")
+
+
+def integer(cell: str) -> int | None:
+    """Return a cell of at most 18 decimal digits as an integer, None for any other."""
+    return int(cell) if cell.isdecimal() and len(cell) <= MAX_DIGITS else None
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error message shows it: text in quotes, and shortened where it is long."""
+    return repr(shortened(value, MAX_CELL) if isinstance(value, str) else value)
+
+
+def shortened(text: str, length: int) -> str:
+    """Return a text, or its beginning followed by dots if it is longer."""
+    return text if len(text) <= length else f"{text[:length]}..."
 
 
 def listing(names: Collection[str]) -> str:
     """Return names separated by commas, at most the first `MAX_LISTED`."""
-    shown = ", ".join(list(names)[:MAX_LISTED])
-    return shown if len(names) <= MAX_LISTED else f"{shown} and {len(names) - MAX_LISTED} more"
+    first = ", ".join(shortened(name, MAX_CELL) for name in list(names)[:MAX_LISTED])
+    return first if len(names) <= MAX_LISTED else f"{first} and {len(names) - MAX_LISTED} more"

@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import Choice, Vectors, bad_start, choose
+from proxcode.files._base import Choice, Vectors, bad_start, choose, shown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# Characters of one row: a quote that is still open after so many is taken for damage.
+MAX_ROW = 2**27
 # Number of a line, from 1, and its text.
 Line = tuple[int, str]
 
@@ -104,13 +106,14 @@ class TextTable:
         lines = text_lines(self.path)
         for number, text in lines:
             parts = [text]
-            is_open = text.count('"') % 2
+            is_open, n_characters = text.count('"') % 2, len(text)
             while is_open:
                 _, following = next(lines, (0, None))
-                if following is None:
+                if following is None or n_characters > MAX_ROW:
                     raise ValueError(f"{self.path}: the quote opened in line {number} is never closed: close it.")
                 parts.append(following)
                 is_open = not following.count('"') % 2
+                n_characters += len(following) + 1
             yield number, "\n".join(parts)
 
 
@@ -154,8 +157,8 @@ class TextVectors(Vectors):
             cells = self._table.cells(row)
             for column in self._chosen:
                 if not is_number(cells[column]):
-                    name = repr(self._table.names[column]) if self._table.names else column
+                    name = shown(self._table.names[column]) if self._table.names else column
                     raise ValueError(
-                        f"{self.path}: line {row[0]}, column {name} holds {cells[column]!r}, not a number: drop the "
-                        "column, or write nan for a missing value."
+                        f"{self.path}: line {row[0]}, column {name} holds {shown(cells[column])}, not a number: drop "
+                        "the column, or write nan for a missing value."
                     )

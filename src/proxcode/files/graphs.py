@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._arrays import ZIP_ERRORS, map_npy
-from proxcode.files._base import FilePath, by_suffix, existing_file, readable
+from proxcode.files._arrays import ZIP_ERRORS, map_npy, npz_arrays
+from proxcode.files._base import MAX_RATIO, FilePath, by_suffix, existing_file, integer, readable, shown
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
 
 if TYPE_CHECKING:
@@ -143,23 +143,24 @@ def _split_lines(path: Path) -> list[_Row]:
 
 def _is_gset(rows: list[_Row]) -> bool:
     (_, first), others = rows[0], rows[1:]
-    if len(first) != 2 or not all(map(str.isdecimal, first)):
+    n, m = map(integer, first) if len(first) == 2 else (None, None)
+    if n is None or m is None:
         return False
-    n, m = map(int, first)
     if others and len(others[0].cells) == 3:
         return True
     nodes = {cell for row in others for cell in row.cells[:2]}
-    return len(others) == m and all(cell.isdecimal() and 1 <= int(cell) <= n for cell in nodes)
+    return len(others) == m and all(1 <= (integer(cell) or 0) <= n for cell in nodes)
 
 
 def _numbered(path: Path, n: int, m: int, rows: list[_Row]) -> _Edges:
     """Return m edges between nodes that are numbered from 1 to n."""
     _check_count(path, rows, m)
+    _check_size(path, n)
     weights = _weights(path, rows)
     for line, cells in rows:
         for cell in cells[:2]:
-            if not (cell.isdecimal() and 1 <= int(cell) <= n):
-                raise ValueError(f"{path}: line {line} has the node {cell!r}: expected an integer from 1 to {n}")
+            if not 1 <= (integer(cell) or 0) <= n:
+                raise ValueError(f"{path}: line {line} has the node {shown(cell)}: expected an integer from 1 to {n}")
     ends = np.array([row.cells[:2] for row in rows]).astype(np.int64).reshape(-1, 2) - 1
     return _Edges(ends[:, 0], ends[:, 1], weights, np.arange(1, n + 1))
 
@@ -211,7 +212,7 @@ def _weights(path: Path, rows: list[_Row]) -> NDArray[np.float64]:
             expected = "expected i, j or, in all lines, i, j, weight"
             raise ValueError(f"{path}: line {line} has {len(cells)} cells: {expected}")
         if width == 3 and not is_number(cells[2]):
-            raise ValueError(f"{path}: line {line} has the weight {cells[2]!r}: expected a number")
+            raise ValueError(f"{path}: line {line} has the weight {shown(cells[2])}: expected a number")
     return np.array([float(row.cells[2]) if width == 3 else 1.0 for row in rows])
 
 
@@ -222,12 +223,13 @@ def _from_market(path: Path) -> _Edges:
         raise ValueError(f"{path} is not a Matrix Market file: expected %%MatrixMarket in its first line")
     _, _, layout, field, symmetry = banner
     if field not in ("real", "double", "integer", "pattern") or symmetry not in ("general", "symmetric"):
-        raise ValueError(f"{path} holds a {field} {symmetry} matrix: expected a real general or symmetric one")
+        kind = shown(f"{field} {symmetry}")
+        raise ValueError(f"{path} holds a {kind} matrix: expected a real general or symmetric one")
     rows = _split_lines(path)
     n_sizes = 3 if layout == "coordinate" else 2
-    if not rows or len(rows[0].cells) != n_sizes or not all(map(str.isdecimal, rows[0].cells)):
+    sizes = [size for cell in rows[0].cells if (size := integer(cell)) is not None] if rows else []
+    if len(sizes) != n_sizes or len(rows[0].cells) != n_sizes:
         raise ValueError(f"{path} has no line of {n_sizes} sizes below its comments: copy or create the file again")
-    sizes = [int(cell) for cell in rows[0].cells]
     _check_square(path, tuple(sizes[:2]))
     if layout == "coordinate":
         return _numbered(path, sizes[0], sizes[2], rows[1:])
@@ -241,7 +243,7 @@ def _market_array(path: Path, n: int, rows: list[_Row], symmetry: str) -> _Edges
     _check_count(path, rows, n * n if symmetry == "general" else n * (n + 1) // 2)
     for line, cells in rows:
         if len(cells) != 1 or not is_number(cells[0]):
-            raise ValueError(f"{path}: line {line} holds {' '.join(cells)!r}: expected one number")
+            raise ValueError(f"{path}: line {line} holds {shown(' '.join(cells))}: expected one number")
     columns = np.zeros((n, n))
     where = np.indices((n, n)).reshape(2, -1) if symmetry == "general" else np.triu_indices(n)
     columns[where[0], where[1]] = [float(row.cells[0]) for row in rows]
@@ -259,10 +261,21 @@ def _from_npz(path: Path) -> Any:
     import scipy.sparse as sp
 
     # NumPy leaves a file open that it cannot read, so it is opened here.
+    npz_arrays(path)
     with readable(path, "scipy.sparse npz", *ZIP_ERRORS), path.open("rb") as file:
         matrix = sp.load_npz(file)
+        # SciPy trusts the row and column numbers of a file.
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix.check_format(full_check=True)
     _check_square(path, matrix.shape)
+    _check_size(path, matrix.shape[0])
     return matrix
+
+
+def _check_size(path: Path, n: int) -> None:
+    """Raise ValueError for a number of nodes that a file of this size cannot mean."""
+    if n > MAX_RATIO * path.stat().st_size:
+        raise ValueError(f"{path} announces {n} nodes in {path.stat().st_size} bytes: copy or create the file again")
 
 
 def _check_square(path: Path, shape: tuple[int, ...]) -> None:

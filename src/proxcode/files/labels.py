@@ -9,7 +9,17 @@ from numpy.typing import NDArray
 
 from proxcode.files._arrays import ARRAY_FORMATS, KEYED_FORMATS, map_npy, open_array
 from proxcode.files._arrow import ARROW_FORMATS, open_arrow
-from proxcode.files._base import ROWS_AT_ONCE, Column, FilePath, by_suffix, existing_file, find_column, listing
+from proxcode.files._base import (
+    ROWS_AT_ONCE,
+    Column,
+    FilePath,
+    by_suffix,
+    existing_file,
+    find_column,
+    integer,
+    listing,
+    shown,
+)
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
 from proxcode.files.vectors import open_vectors
 
@@ -122,7 +132,14 @@ def _from_arrow(path: Path, column: str | None) -> Labels:
         return _indicator(path, names)
     number = find_column(path, names, len(names), 0 if column is None else column)
     name = file.name_of(number)
-    values = [value for _, batch in file.batches([name]) for value in batch.column(name).to_pylist()]
+    values: list[Any] = []
+    for _, batch in file.batches([name]):
+        # Python lacks some dates, durations and time zones of Arrow.
+        try:
+            values += batch.column(name).to_pylist()
+        except (ArithmeticError, LookupError, ValueError) as error:
+            kind = batch.column(name).type
+            raise ValueError(f"{path}: column {shown(name)} holds a {kind} that Python lacks ({error}).") from error
     if any(isinstance(value, list) for value in values):
         return _indicator(path, [names[0] if column is None else column])
     is_long = any(isinstance(value, int) and abs(value) >= LONG for value in values)
@@ -150,8 +167,8 @@ def _indicator(path: Path, columns: Sequence[Column]) -> Labels:
             blocks.append(_zeros_and_ones(path, block, done))
             done += len(block)
     except ValueError as error:
-        shown = listing([str(column) for column in columns])
-        raise ValueError(f"{error} For labels in one column, pass {path}:COLUMN with one of {shown}.") from error
+        names = listing([str(column) for column in columns])
+        raise ValueError(f"{error} For labels in one column, pass {path}:COLUMN with one of {names}.") from error
     return np.concatenate(blocks)
 
 
@@ -223,11 +240,11 @@ def _pairs_from_text(path: Path) -> NDArray[np.int64]:
 def _pair(where: str, cells: list[str]) -> list[int]:
     i, j, sign = [*(cell.strip() for cell in cells), "near"][:3]
     for row in (i, j):
-        if not row.isdecimal() or int(row) >= LONG:
-            raise ValueError(f"{where} holds {row!r}: expected row numbers from 0 in the first two columns.")
+        if integer(row) is None or int(row) >= LONG:
+            raise ValueError(f"{where} holds {shown(row)}: expected row numbers from 0 in the first two columns.")
     number = SIGNS.get(sign.lower()) or (float(sign) if is_number(sign) else None)
     if number not in (-1, 0, 1):
-        raise ValueError(f"{where} has the sign {sign!r}: {EXPECTED_SIGN}.")
+        raise ValueError(f"{where} has the sign {shown(sign)}: {EXPECTED_SIGN}.")
     return [int(i), int(j), 1 if number > 0 else -1]
 
 

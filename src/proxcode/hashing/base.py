@@ -29,7 +29,7 @@ from proxcode.cut.result import Partition
 from proxcode.hamming import Codes
 from proxcode.storage.state import State
 from proxcode.utils.rows import ALL, Index, Rows
-from proxcode.utils.validation import check_integer
+from proxcode.utils.validation import check_integer, check_scale, unit_of
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
@@ -206,6 +206,18 @@ class HashFunction(ABC, BaseEstimator):
     def query_weights(self, X: Matrix, n_bits: int) -> Vector:
         """Return the bits of float queries as numbers from -1 to +1: by default tanh of the margins."""
         return np.tanh(self.scores(X, n_bits))
+
+    def unit_of(self, X: Matrix) -> float:
+        """Return what samples are multiplied by before they are hashed.
+
+        It is 1 where a given `gamma` is for X as it is; then single precision must hold squared distances.
+        """
+        unit, gamma = unit_of(X), self.get_params().get("gamma")
+        if gamma is None or isinstance(gamma, str) or (np.isscalar(gamma) and gamma == 0):
+            return unit
+        if unit != 1:
+            check_scale(X)
+        return 1.0
 
     def n_refine_steps(self, labels: Labels | None) -> int:
         """Return the number of optimisation steps that refine each bit, given the labels of `begin`.

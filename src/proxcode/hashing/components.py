@@ -105,8 +105,11 @@ def make_inputs(samples: Matrix, gamma: float) -> Inputs:
 
 def restore_inputs(state: State) -> Inputs:
     """Return the functions that a model file holds."""
-    gamma, arrays = state.values["gamma"], state.arrays
-    return Landmarks(arrays["center"], arrays["landmarks"], gamma) if gamma > 0 else Coordinates(arrays["center"])
+    gamma, center = state.number("gamma", at_least=0), state.array("center", "n_features")
+    if gamma > 0:
+        return Landmarks(center, state.array("landmarks", "n_inputs", "n_features"), gamma)
+    state.sizes["n_inputs"] = len(center)
+    return Coordinates(center)
 
 
 class Components(NamedTuple):

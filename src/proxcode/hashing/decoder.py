@@ -10,9 +10,6 @@ norm of the decoded code: a lookup table for each byte and a number for each sto
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -20,6 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from proxcode.hamming import Codes, pack
 from proxcode.hashing.base import Matrix
+from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, sum_blocks
 
 # The ridge of the regression on bits, relative to the variance of a balanced bit.
@@ -137,9 +135,10 @@ class ByteDecoder:
         return {"decoder_mean": self.mean, "decoder_vectors": self.vectors}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, Any], n_bits: int) -> ByteDecoder:
+    def restored(cls, state: State, n_bits: int) -> ByteDecoder:
         """Take over the arrays of a model file."""
-        return cls(arrays["decoder_mean"], arrays["decoder_vectors"], n_bits)
+        mean = state.array("decoder_mean", "n_features")
+        return cls(mean, state.array("decoder_vectors", -(-n_bits // 8), 256, "n_features"), n_bits)
 
 
 def fit_linear(X: Matrix, bits: Matrix) -> Matrix:

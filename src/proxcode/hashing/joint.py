@@ -24,6 +24,8 @@ from proxcode.utils.validation import check_scale
 
 # Samples that the bits are learned from; more do not change them noticeably.
 MAX_FIT_SAMPLES = 50_000
+# Largest number of rounds, rotations, descents or components that may be asked for.
+MAX_ROUNDS = 1_000_000
 
 
 class JointHash(HashFunction):

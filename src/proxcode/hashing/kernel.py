@@ -117,9 +117,13 @@ class KernelHash(RidgeHash):
         return State({"gamma": self.gamma_}, {"center": self.center_, "landmarks": self.landmarks_})
 
     def _restore_inputs(self, state: State) -> None:
-        self.gamma_ = state.values["gamma"]
-        self.center_, self.landmarks_ = state.arrays["center"], state.arrays["landmarks"]
-        self.exponent_factor_ = self._exponent_factor()
+        self.gamma_ = state.number("gamma", above=0)
+        self.center_ = state.array("center", "n_features")
+        self.landmarks_ = state.array("landmarks", "n_inputs", "n_features")
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.exponent_factor_ = self._exponent_factor()
+        if not np.isfinite(self.exponent_factor_).all():
+            raise ValueError("its array 'landmarks' holds numbers whose squares overflow; save the model again")
 
 
 def _default_gamma(samples: Matrix) -> float:

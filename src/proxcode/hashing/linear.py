@@ -54,4 +54,5 @@ class LinearHash(RidgeHash):
         return State({"scale": self.scale_}, {"center": self.center_})
 
     def _restore_inputs(self, state: State) -> None:
-        self.scale_, self.center_ = state.values["scale"], state.arrays["center"]
+        self.scale_, self.center_ = state.number("scale", above=0), state.array("center", "n_features")
+        state.sizes["n_inputs"] = len(self.center_)

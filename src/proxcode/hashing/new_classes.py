@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from sklearn.base import clone
 
 from proxcode.hashing.base import HashTraining, Labels, Matrix, QueryTables, Vector
-from proxcode.hashing.class_map import ClassMap, Strength, fit_class_map
+from proxcode.hashing.class_map import STRENGTHS, ClassMap, Strength, fit_class_map
 from proxcode.hashing.joint import JointHash
 from proxcode.hashing.rotation import RotationHash
 from proxcode.storage.state import State
@@ -64,19 +66,28 @@ class NewClassHash(JointHash):
 
     def state(self) -> State:
         """Return the map and the state of the rotation."""
-        values, arrays, _ = self.rotation_.state()
+        rotation = self.rotation_.state()
         mean, directions, strength, scores = self.class_map_
-        arrays = {**arrays, "map_scores": scores}
+        arrays = {**rotation.arrays, "map_scores": scores}
         if mean is not None and directions is not None:
             arrays = {**arrays, "map_mean": mean, "map_directions": directions}
-        return State({**values, "shrinkage": strength.shrinkage, "tau": strength.tau}, arrays)
+        return State({**rotation.values, "shrinkage": strength.shrinkage, "tau": strength.tau}, arrays)
 
     def restore(self, state: State) -> None:
-        self.rotation_ = RotationHash() if self.rotation is None else clone(self.rotation)
-        self.rotation_.restore(state)
-        values, arrays, _ = state
-        strength = Strength(values["shrinkage"], values["tau"])
-        self.class_map_ = ClassMap(arrays.get("map_mean"), arrays.get("map_directions"), strength, arrays["map_scores"])
+        rotation = RotationHash() if self.rotation is None else self.rotation
+        check_component("rotation", rotation, RotationHash, "RotationHash()")
+        mean = directions = None
+        n_mapped = state.sizes.get("n_features")
+        if "map_directions" in state.arrays:
+            mean = state.array("map_mean", "n_features")
+            directions = state.array("map_directions", "n_features", "n_mapped")
+            n_mapped = directions.shape[1]
+        strength = Strength(state.number("shrinkage", at_least=0), state.number("tau", at_least=0))
+        scores = state.array("map_scores", "n_rounds", len(STRENGTHS))
+        self.class_map_ = ClassMap(mean, directions, strength, scores)
+        self.rotation_ = clone(rotation)
+        # The rotation is one of mapped samples.
+        self.rotation_.restore(replace(state, sizes={} if n_mapped is None else {"n_features": n_mapped}))
         self.n_bits_, self.n_planned_ = self.rotation_.n_bits_, self.rotation_.n_planned_
         self.decoder_ = self.rotation_.decoder_
 

@@ -31,7 +31,7 @@ from proxcode.hashing._kernels import descend
 from proxcode.hashing.base import Labels, Matrix, Vector
 from proxcode.hashing.components import make_inputs, principal_components, project
 from proxcode.hashing.decoder import ByteDecoder, fit_decoder, fit_linear
-from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash
+from proxcode.hashing.joint import MAX_FIT_SAMPLES, MAX_ROUNDS, JointHash
 from proxcode.hashing.rotation import rotate
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
@@ -84,8 +84,8 @@ class ReconstructionHash(JointHash):
 
     def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
         """Start from rotated principal components; update bits and their vectors in turns."""
-        n_rounds = check_integer("n_rounds", self.n_rounds, 1)
-        n_descents = check_integer("n_descents", self.n_descents, 0)
+        n_rounds = check_integer("n_rounds", self.n_rounds, 1, MAX_ROUNDS)
+        n_descents = check_integer("n_descents", self.n_descents, 0, MAX_ROUNDS)
         X = X[evenly_spaced(len(X), MAX_FIT_SAMPLES)]
         with one_blas_thread:
             inputs = make_inputs(X, gamma=0.0)
@@ -146,11 +146,14 @@ class ReconstructionHash(JointHash):
         return State({"n_bits": self.n_bits_, "scale": self.scale_}, {**arrays, **self.decoder_.arrays()})
 
     def restore(self, state: State) -> None:
-        values, arrays, _ = state
-        self.center_, self.start_, self.flips_ = arrays["center"], arrays["start"], arrays["flips"]
-        self.vectors_ = arrays["vectors"]
-        self.n_bits_, self.n_planned_, self.scale_ = values["n_bits"], len(self.vectors_), values["scale"]
-        self.decoder_ = ByteDecoder.from_arrays(arrays, self.n_planned_)
+        self.center_ = state.array("center", "n_features")
+        self.start_ = state.array("start", "n_features", "n_planned")
+        self.vectors_ = state.array("vectors", "n_planned", "n_features")
+        self.n_planned_ = len(self.vectors_)
+        self.flips_ = state.array("flips", "n_descents", "n_flipped", below=self.n_planned_)
+        self.n_bits_ = state.integer("n_bits", 1, self.n_planned_)
+        self.scale_ = state.number("scale", above=0)
+        self.decoder_ = ByteDecoder.restored(state, self.n_planned_)
 
 
 def _drawn_flips(n_descents: int, n_bits: int, rng: np.random.Generator) -> Any:

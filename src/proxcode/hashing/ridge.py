@@ -10,6 +10,7 @@ over the features phi (see `features.py`); `training.py` fits and refines bits.
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -30,6 +31,8 @@ LABEL_STEPS, STEPS = 15, 8
 MAX_LABELS = 1024
 # The ridge without labels.
 DEFAULT_RIDGE = 1e-5
+# Limits of the ridge and of the refinement steps that may be asked for.
+MAX_RIDGE, MAX_STEPS = 1e30, 1_000_000
 # How a model file names `Unchanged`.
 UNCHANGED = "unchanged"
 # Bits whose coefficients are solved for at a time.
@@ -82,7 +85,7 @@ class RidgeHash(HashFunction):
         """Return `refine_steps`, by default 15 with labels and 8 without."""
         if self.refine_steps is None:
             return STEPS if labels is None else LABEL_STEPS
-        return check_integer("refine_steps", self.refine_steps, 0)
+        return check_integer("refine_steps", self.refine_steps, 0, MAX_STEPS)
 
     def begin(
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
@@ -95,7 +98,7 @@ class RidgeHash(HashFunction):
         with one_blas_thread:
             if is_new:
                 if self.ridge is not None:
-                    check_number("ridge", self.ridge, above=0)
+                    check_number("ridge", self.ridge, above=0, below=MAX_RIDGE)
                 self._choose_inputs(X, rng, supervised=labels is not None, kept=labels is None)
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
@@ -125,7 +128,7 @@ class RidgeHash(HashFunction):
         with one_blas_thread:
             if is_new:
                 if self.ridge is not None:
-                    check_number("ridge", self.ridge, above=0)
+                    check_number("ridge", self.ridge, above=0, below=MAX_RIDGE)
                 self._choose_inputs(X, rng, supervised=True, kept=True)
             root = self._input_root()
             features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None)
@@ -219,9 +222,9 @@ class RidgeHash(HashFunction):
 
     def state(self) -> State:
         """Return the inputs, the regression, the posteriors of labels if there are any, and the directions."""
-        values, arrays, _ = self._input_state()
-        values = {**values, "ridge": self.ridge_, "posteriors": None}
-        arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
+        inputs = self._input_state()
+        values: dict[str, Any] = {**inputs.values, "ridge": self.ridge_, "posteriors": None}
+        arrays = {**inputs.arrays, "coef": self.coef_, "intercept": self.intercept_, "directions": self.directions_}
         if self.label_codes_ is not None:
             arrays["label_codes"] = self.label_codes_
         if isinstance(self.posteriors_, Unchanged):
@@ -235,16 +238,26 @@ class RidgeHash(HashFunction):
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
-        values, arrays, _ = state
+        fitted = state.values["posteriors"]
         self._restore_inputs(state)
-        self.ridge_, self.coef_, self.intercept_ = values["ridge"], arrays["coef"], arrays["intercept"]
-        self.directions_, self.n_bits_ = arrays["directions"], len(arrays["directions"])
-        self.posteriors_, self.label_codes_ = None, arrays.get("label_codes")
-        if (fitted := values["posteriors"]) == UNCHANGED:
+        self.ridge_ = state.number("ridge", at_least=0)
+        # With posteriors the regression is one of labels, and bits are directions among these.
+        n_outputs = "n_bits" if fitted is None else "n_labels"
+        self.coef_ = state.array("coef", n_outputs, "n_inputs")
+        self.intercept_ = state.array("intercept", n_outputs)
+        self.directions_ = state.array(
+            "directions", "n_bits", "n_directions" if fitted is None else len(self.coef_) + 1
+        )
+        self.n_bits_ = len(self.directions_)
+        self.posteriors_ = self.label_codes_ = None
+        if "label_codes" in state.arrays:
+            self.label_codes_ = state.array("label_codes", "n_labels", "n_bits")
+        if fitted == UNCHANGED:
             self.posteriors_ = Unchanged()
         elif fitted is not None:
-            slope = arrays["slope"] if fitted["slope"] is None else fitted["slope"]
-            self.posteriors_ = Posteriors(slope, arrays["offset"], fitted["exclusive"])
+            is_common = fitted["slope"] is not None
+            slope = check_number("slope", fitted["slope"]) if is_common else state.array("slope", "n_labels")
+            self.posteriors_ = Posteriors(slope, state.array("offset", "n_labels"), bool(fitted["exclusive"]))
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         if self.posteriors_ is None:

@@ -18,7 +18,7 @@ from proxcode.hamming import distances, pack
 from proxcode.hashing.base import Labels, Matrix, Vector
 from proxcode.hashing.components import make_inputs, principal_components, project, restore_inputs
 from proxcode.hashing.decoder import ByteDecoder, fit_decoder
-from proxcode.hashing.joint import MAX_FIT_SAMPLES, JointHash
+from proxcode.hashing.joint import MAX_FIT_SAMPLES, MAX_ROUNDS, JointHash
 from proxcode.metrics import count_pairs, mean_average_precision
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread, sum_blocks
@@ -87,7 +87,7 @@ class RotationHash(JointHash):
     def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
         """Choose the kernel, find the principal components and rotate them."""
         n_landmarks = check_integer("n_landmarks", self.n_landmarks, 1)
-        n_rotations = check_integer("n_rotations", self.n_rotations, 0)
+        n_rotations = check_integer("n_rotations", self.n_rotations, 0, MAX_ROUNDS)
         X = X[evenly_spaced(len(X), MAX_FIT_SAMPLES)]
         with one_blas_thread:
             gamma, n_components = self._choose(X, n_bits, rng)
@@ -110,7 +110,7 @@ class RotationHash(JointHash):
         if self.gamma is not None:
             check_number("gamma", self.gamma, at_least=0)
         if self.n_components is not None:
-            check_integer("n_components", self.n_components, 1)
+            check_integer("n_components", self.n_components, 1, MAX_ROUNDS)
         ranking = Ranking(X, n_bits, rng)
         gamma, share = self.gamma, SHARES[0] if self.n_components is None else self.n_components / n_bits
         if gamma is None:
@@ -134,18 +134,19 @@ class RotationHash(JointHash):
 
     def state(self) -> State:
         """Return the landmarks, the coefficients of the bits and the decoder."""
-        values, arrays, _ = self.inputs_.state()
-        values = {**values, "n_bits": self.n_bits_, "n_components": self.n_components_}
-        arrays = {**arrays, "coef": self.coef_, "intercept": self.intercept_, **self.decoder_.arrays()}
+        inputs = self.inputs_.state()
+        values = {**inputs.values, "n_bits": self.n_bits_, "n_components": self.n_components_}
+        arrays = {**inputs.arrays, "coef": self.coef_, "intercept": self.intercept_, **self.decoder_.arrays()}
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
-        values, arrays, _ = state
         self.inputs_ = restore_inputs(state)
-        self.coef_, self.intercept_ = arrays["coef"], arrays["intercept"]
-        self.n_bits_, self.n_components_ = values["n_bits"], values["n_components"]
+        self.intercept_ = state.array("intercept", "n_planned")
+        self.coef_ = state.array("coef", "n_inputs", "n_planned")
         self.n_planned_ = len(self.intercept_)
-        self.decoder_ = ByteDecoder.from_arrays(arrays, self.n_planned_)
+        self.n_bits_ = state.integer("n_bits", 1, self.n_planned_)
+        self.n_components_ = state.integer("n_components", 1)
+        self.decoder_ = ByteDecoder.restored(state, self.n_planned_)
 
 
 class Ranking:

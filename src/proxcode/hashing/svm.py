@@ -16,9 +16,12 @@ from proxcode.hashing.base import HashTraining, Labels, Matrix, PerBitHash, PerB
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks
 from proxcode.utils.rows import ALL, Index, Rows
+from proxcode.utils.validation import check_number
 
 # Number of samples that a kernel SVM is trained on within minutes.
 COMFORTABLE_SAMPLES = 10_000
+# Rules of scikit-learn for the kernel coefficient.
+RULES = ("scale", "auto")
 # Rows whose kernel values to all support vectors are held at a time.
 KERNEL_BLOCK = 256
 
@@ -73,6 +76,9 @@ class SVMHash(PerBitHash):
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> PerBitTraining:
         """Draw the order in which samples are chosen to train on; warn where training takes long."""
+        check_number("C", self.C, above=0)
+        if not isinstance(self.gamma, str) or self.gamma not in RULES:
+            check_number("gamma", self.gamma, at_least=0)
         training = super().begin(X, rng, labels=labels, rows=rows)
         n_samples = len(training.X) if self.max_samples is None else min(len(training.X), self.max_samples)
         if n_samples > COMFORTABLE_SAMPLES:
@@ -103,7 +109,7 @@ class SVMHash(PerBitHash):
 
     def _gamma_of(self, samples: Matrix) -> Any:
         """Return the kernel coefficient as a number, by scikit-learn's rules."""
-        if self.gamma not in ("scale", "auto"):
+        if not isinstance(self.gamma, str):
             return self.gamma
         variance = float(samples.var()) if self.gamma == "scale" else 1.0
         return 1.0 / (samples.shape[1] * variance) if variance else 1.0
@@ -138,14 +144,16 @@ class SVMHash(PerBitHash):
         )
 
     def restore(self, state: State) -> None:
-        arrays = state.arrays
-        ends = np.cumsum(arrays["n_support"])[:-1]
-        parts = np.split(arrays["support"], ends), np.split(arrays["dual_coef"], ends)
-        columns = *parts, arrays["intercept"].tolist(), arrays["gamma"].tolist()
+        support = state.array("support", "n_expanded", below=np.iinfo(np.int64).max)
+        ends = np.cumsum(state.array("n_support", "n_bits", below=len(support) + 1))
+        if ends[-1] != len(support):
+            raise ValueError(f"its array 'support' has {len(support)} rows: expected {ends[-1]}; save the model again")
+        parts = np.split(support, ends[:-1]), np.split(state.array("dual_coef", "n_expanded"), ends[:-1])
+        columns = *parts, state.array("intercept", "n_bits").tolist(), state.array("gamma", "n_bits").tolist()
         self.classifiers_ = [KernelMachine(*machine) for machine in zip(*columns, strict=True)]
         self.n_bits_ = len(self.classifiers_)
-        self.support_ = np.unique(arrays["support"])
-        self.support_vectors_ = arrays["support_vectors"]
+        self.support_ = np.unique(support)
+        self.support_vectors_ = state.array("support_vectors", len(self.support_), "n_features")
 
 
 def _joined(arrays: list[Any], dtype: Any) -> Any:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from proxcode.utils.blocks import map_blocks
 from proxcode.utils.rows import Index
+from proxcode.utils.validation import in_units, unit_of
 
 Matrix = NDArray[Any]
 Vector = NDArray[np.float64]
@@ -29,6 +30,8 @@ BLOCK_ENTRIES = 1 << 22
 N_BINS, SAMPLE_ROWS = 1024, 256
 # Distances that are sorted; while a bin holds more, it is divided again.
 MAX_SORTED = 1 << 21
+# Passes after which bins are as narrow as double precision allows.
+MAX_PASSES = 16
 # Largest number of near pairs that are listed; each takes some 50 bytes while a code is learned.
 MAX_PAIRS = 100_000_000
 # Pairs whose differences are held at a time.
@@ -37,6 +40,8 @@ MEASURED_PAIRS = 2048
 OUTLIER_NORM = 1e6
 # Rows from which the centre of the norms, a median, is found.
 MEDIAN_ROWS = 1000
+# Metrics of which the scale of the samples is no part.
+SCALE_FREE = ("cosine", "correlation")
 # Rounding of squared distances by inner products, relative to the largest squared norm.
 ROUNDING = 1e-12
 
@@ -54,9 +59,11 @@ class PairDistances:
     """
 
     def __init__(self, X: Matrix, metric: str, metric_params: dict[str, Any] | None) -> None:
-        self.X, self.metric, self.metric_params = X, metric, metric_params or {}
-        self.n = len(X)
         self.is_euclidean = metric in ("euclidean", "l2") and not metric_params
+        # Distances are those of samples in units: neither they nor their squares overflow or vanish.
+        self.unit = unit_of(X) if self.is_euclidean or metric in SCALE_FREE else 1.0
+        self.X = X = in_units(X, self.unit)
+        self.metric, self.metric_params, self.n = metric, metric_params or {}, len(X)
         self.rounding = 0.0
         if self.is_euclidean:
             # Outliers are measured from differences: by inner products they would raise the rounding of all pairs.
@@ -81,8 +88,9 @@ class PairDistances:
     def distance_of_rank(self, rank: int) -> float:
         """Return the distance of a rank among all pairs, exactly; the smallest distance has rank 1."""
         low, high = -np.inf, np.inf
-        edges = self._first_edges(rank)
+        edges, n_passes = self._first_edges(rank), 0
         while True:
+            n_passes += 1
             counts, largest = self._count(edges)
             within = np.cumsum(counts)
             bin_of_rank = int(np.searchsorted(within, rank))
@@ -94,12 +102,15 @@ class PairDistances:
                 n_inside = self.n * (self.n - 1) // 2 - within[-1]
             # Distances this close are told apart by measuring them again, however many there are.
             is_narrow = high - max(low, 0.0) <= max(self.rounding, 4 * np.spacing(high))
-            if n_inside <= MAX_SORTED or is_narrow:
-                return self._rank_between(low - 2 * self.rounding, high + 2 * self.rounding, rank)
+            if n_inside <= MAX_SORTED or is_narrow or n_passes == MAX_PASSES:
+                found = self._rank_between(low - 2 * self.rounding, high + 2 * self.rounding, rank)
+                return found / self.unit if self.is_euclidean else found
             edges = np.linspace(max(low, 0.0), high, N_BINS + 1)
 
     def pairs_within(self, radius: float) -> tuple[Index, Index]:
         """Return the pairs first < second at distance at most `radius`."""
+        if self.is_euclidean:
+            radius = radius * self.unit
         limit = radius * radius + self.rounding if self.is_euclidean else radius
         # Pairs that are left out of a block are at an infinite distance.
         limit = min(limit, float(np.finfo(np.float64).max))

@@ -13,7 +13,7 @@ from proxcode.pairs.nearest import nearest_pairs
 from proxcode.pairs.within_radius import PairDistances
 from proxcode.proximity.base import Proximity
 from proxcode.storage.state import State
-from proxcode.utils.validation import check_integer, check_number, check_scale
+from proxcode.utils.validation import check_different, check_integer, check_number, in_units, unit_of
 
 
 class WithinRadius(Proximity):
@@ -49,6 +49,10 @@ class WithinRadius(Proximity):
 
     def fit(self, X: NDArray[Any], y: Any = None) -> Self:
         """Find the radius where none is given."""
+        if not isinstance(self.metric, str) and not callable(self.metric):
+            raise TypeError(f"metric={self.metric!r}: expected a name such as 'euclidean'.")
+        if not isinstance(self.metric_params, dict | None):
+            raise TypeError(f"metric_params={self.metric_params!r}: expected a dictionary or None.")
         if self.radius is not None:
             self.radius_ = check_number("radius", self.radius, at_least=0)
             return self
@@ -72,7 +76,7 @@ class WithinRadius(Proximity):
         return State({"radius": self.radius_})
 
     def restore(self, state: State) -> None:
-        self.radius_ = state.values["radius"]
+        self.radius_ = state.number("radius", at_least=0)
 
 
 class Nearest(Proximity):
@@ -95,10 +99,8 @@ class Nearest(Proximity):
         """Return the pairs of evenly spaced samples."""
         n_neighbors = max(1, min(100, len(X) // 10)) if self.n_neighbors is None else self.n_neighbors
         check_integer("n_neighbors", n_neighbors, 1, len(X) - 1, f" for {len(X)} samples")
-        check_scale(X)
-        if (X[0] == X).all():
-            raise ValueError(f"all {len(X)} samples of X are equal: there is no nearest one.")
-        return FoundPairs(*nearest_pairs(X, n_neighbors))
+        check_different(X)
+        return FoundPairs(*nearest_pairs(in_units(X, unit_of(X)), n_neighbors))
 
     def hash_function(self) -> HashFunction:
         return RotationHash()

@@ -24,10 +24,13 @@ from proxcode.search.exact import ExactSearch
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes
 from proxcode.search.rescoring import Rescoring
-from proxcode.storage.container import Tensors, read_file, write_file
-from proxcode.stores.base import CodeStore, Ids, Neighborhoods, Neighbors
+from proxcode.storage.container import Tensors, read_file, reading, write_file
+from proxcode.stores.base import MAX_BITS, CodeStore, Ids, Neighborhoods, Neighbors
 from proxcode.utils.locks import ForkSafeLock
 from proxcode.utils.validation import check_integer, check_number
+
+# Threads beyond any machine's.
+MAX_THREADS = 4096
 
 
 class Snapshot(NamedTuple):
@@ -71,7 +74,9 @@ class HammingIndex(CodeStore):
 
     def __init__(self, n_bits: int, *, n_threads: int | None = None, tables: bool | None = None) -> None:
         super().__init__(n_bits)
-        self.n_threads = None if n_threads is None else check_integer("n_threads", n_threads, 1)
+        self.n_threads = None if n_threads is None else check_integer("n_threads", n_threads, 1, MAX_THREADS)
+        if not isinstance(tables, bool | np.bool_ | None):
+            raise TypeError(f"tables={tables!r}: expected True, False or None.")
         self.tables = tables
         # Held by a thread that replaces the snapshot.
         self._changing = ForkSafeLock()
@@ -153,14 +158,14 @@ class HammingIndex(CodeStore):
             Arrays of shape (n_queries, min(k, number of stored codes)).
         """
         queries, k = self._check_queries(codes), check_integer("k", k, 1)
-        if not 1 <= oversample < np.inf:
-            raise ValueError(f"oversample={oversample}: expected a finite number of at least 1.")
+        oversample = check_number("oversample", oversample, at_least=1)
         if rescore is not None and len(rescore) != len(queries):
             raise ValueError(
                 f"rescore has {len(rescore)} rows for {len(queries)} query codes: expected one row per query code."
             )
         now = self._snapshot
-        n_candidates = min(now.codes.n_codes, k if rescore is None else int(np.ceil(k * oversample)))
+        k = min(k, now.codes.n_codes)
+        n_candidates = k if rescore is None else int(min(now.codes.n_codes, np.ceil(k * oversample)))
         found = now.engine.find(now.codes, queries, n_candidates, np.inf)
         shape = (len(queries), n_candidates)
         dtype = _distance_dtype(queries)
@@ -239,15 +244,34 @@ class HammingIndex(CodeStore):
             As in the constructor.
         """
         content, tensors = read_file(path, "index", mapped=mapped)
-        index = cls(content["n_bits"], n_threads=n_threads, tables=tables)
-        planes, ids = tensors.get("planes", np.empty(0)), tensors.get("ids")
-        n_bytes = index._snapshot.codes.n_bytes
-        if planes.shape[:-1] != (n_bytes,) or (ids is not None and ids.shape != planes.shape[1:]):
-            raise ValueError(
-                f"{path} does not hold codes of {index.n_bits} bits with one id each: save the index again."
-            )
-        index._replace(planes, ids)
+        with reading(path, "index"):
+            n_bits = check_integer("its n_bits", content["n_bits"], 1, MAX_BITS)
+            index = cls(n_bits, n_threads=n_threads, tables=tables)
+            index._replace(*_checked(n_bits, tensors["planes"], tensors.get("ids"), in_full=not mapped))
         return index
+
+
+def _checked(n_bits: int, planes: Any, ids: Any, *, in_full: bool) -> tuple[Codes, NDArray[np.int64] | None]:
+    """Return the codes and ids of a file. Raises ValueError unless they have the right types and shapes.
+
+    In full means that every value is looked at: bits after the first `n_bits` are zero and ids distinct.
+    """
+    n_bytes = -(-n_bits // 8)
+    if planes.dtype != np.uint8 or planes.ndim != 2 or len(planes) != n_bytes:
+        raise ValueError(
+            f"its array 'planes' holds {planes.dtype} of shape {planes.shape}: expected uint8 of shape ({n_bytes}, "
+            "n_codes); save the index again"
+        )
+    if ids is not None and (ids.dtype != np.int64 or ids.shape != planes.shape[1:]):
+        raise ValueError(
+            f"its array 'ids' holds {ids.dtype} of shape {ids.shape}: expected int64 of shape ({planes.shape[1]},); "
+            "save the index again"
+        )
+    if in_full:
+        check_codes(planes.T, n_bits)
+        if ids is not None and len(np.unique(ids)) < len(ids):
+            raise ValueError("its array 'ids' holds an id more than once; save the index again")
+    return planes, ids
 
 
 def _distance_dtype(queries: Codes | FloatQueries) -> type[np.float32] | type[np.int32]:

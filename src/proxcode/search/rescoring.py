@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode.hamming import asymmetric_distances
+from proxcode.hamming import as_margins, asymmetric_distances
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes
 
@@ -54,7 +54,7 @@ class ByMargins(Rescoring):
     """
 
     def __init__(self, scores: ArrayLike) -> None:
-        self.scores = np.atleast_2d(np.asarray(scores, dtype=np.float64))
+        self.scores = as_margins(scores)
 
     def __len__(self) -> int:
         return len(self.scores)

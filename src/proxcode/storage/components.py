@@ -8,7 +8,7 @@ other libraries are set aside, to be written by skops and read only where the ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,12 +16,22 @@ from numpy.typing import NDArray
 
 from proxcode.storage.container import Tensors
 from proxcode.storage.state import State
+from proxcode.utils.validation import check_integer
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 Classes = Mapping[str, "type[BaseEstimator]"]
+# Rows and columns of a sparse matrix of pairs.
+MAX_SPARSE = 2**27
 SPARSE_FORMATS = ("bsr", "coo", "csc", "csr", "dia", "dok", "lil")
+
+
+def with_subclasses(kinds: Sequence[type]) -> Iterator[type]:
+    """Yield classes and all that are derived from them."""
+    for kind in kinds:
+        yield kind
+        yield from with_subclasses(kind.__subclasses__())
 
 
 class ComponentWriter:
@@ -128,12 +138,17 @@ class ComponentReader:
     tensors : dict of ndarray
     objects : list
         The classifiers that were set aside, in the same order.
+    sizes : dict of int, default={}
+        Sizes that arrays of all components have in common; see `State`.
     """
 
-    def __init__(self, classes: Classes, tensors: Tensors, objects: list[Any]) -> None:
+    def __init__(
+        self, classes: Classes, tensors: Tensors, objects: list[Any], sizes: Mapping[str, int] | None = None
+    ) -> None:
         self.classes = classes
         self.tensors = tensors
         self.objects = objects
+        self.sizes = sizes or {}
 
     def value(self, stored: Any) -> Any:
         """Return a value from its JSON."""
@@ -143,13 +158,15 @@ class ComponentReader:
             return stored
         if "class" in stored:
             return self.component(stored)
-        ((kind, content),) = stored.items()
+        kind, content = next(iter(stored.items()), (None, None))
+        if kind not in _READERS:
+            raise ValueError(f"it holds a value of kind {kind!r} that this version does not know: upgrade proxcode")
         return getattr(self, _READERS[kind])(content)
 
     def component(self, stored: dict[str, Any]) -> Any:
         """Return a component from its class and parameters."""
         name = stored["class"]
-        if name not in self.classes:
+        if not isinstance(name, str) or name not in self.classes:
             raise ValueError(f"it names a component {name!r} that this version does not know: upgrade proxcode")
         known = self.classes[name]._get_param_names()
         if unknown := sorted(set(stored["parameters"]) - set(known)):
@@ -164,6 +181,7 @@ class ComponentReader:
             values=self.value(stored["values"]),
             arrays={key: self.value(array) for key, array in stored["arrays"].items()},
             objects=self.value(stored["objects"]),
+            sizes=dict(self.sizes),
         )
 
     def _tuple(self, items: list[Any]) -> tuple[Any, ...]:
@@ -173,6 +191,8 @@ class ComponentReader:
         return {key: self.value(item) for key, item in items.items()}
 
     def _array(self, name: str) -> NDArray[Any]:
+        if name not in self.tensors:
+            raise ValueError(f"its array {name!r} is missing; save the model again")
         return self.tensors[name]
 
     def _object(self, number: int) -> Any:
@@ -185,7 +205,8 @@ class ComponentReader:
 
         row, col, data = (self.value(stored[key]) for key in ("row", "col", "data"))
         kind = sp.coo_array if stored["is_array"] else sp.coo_matrix
-        return kind((data, (row, col)), shape=tuple(stored["shape"])).asformat(stored["format"])
+        shape = tuple(check_integer("size of a sparse matrix", size, 0, MAX_SPARSE) for size in stored["shape"])
+        return kind((data, (row, col)), shape=shape).asformat(stored["format"])
 
 
 _READERS = {"tuple": "_tuple", "dict": "_dict", "array": "_array", "object": "_object", "sparse": "_sparse"}

@@ -7,7 +7,8 @@ rest and the content.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,6 +20,8 @@ from proxcode.storage.atomic import atomic_write
 FORMAT = 2
 # Largest header of a safetensors file that its readers accept, in bytes, less what names and shapes of arrays take.
 MAX_HEADER = 90_000_000
+# Characters of the reason given by another library that an error message shows.
+MAX_REASON = 300
 _META = "__metadata__"  # of safetensors: not an array
 Tensors = dict[str, NDArray[Any]]
 
@@ -89,6 +92,17 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
     return Contents(header["content"], tensors)
 
 
+@contextmanager
+def reading(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
+    """Raise ValueError, with the name of the file, for content that is not that of its kind."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} cannot be read: {str(error).rstrip('.')}.") from error
+    except (LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"{path} lacks a part of a file of kind {kind} ({error!r}): save the {kind} again.") from error
+
+
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return the kind of a file of ours, or say why it is none."""
     path = _existing(path)
@@ -97,6 +111,8 @@ def kind_of(path: str | os.PathLike[str]) -> str:
 
 
 def _existing(path: str | os.PathLike[str]) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={path!r}: expected the path of a file.")
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file in it.")
@@ -115,13 +131,16 @@ def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, 
         length = int.from_bytes(file.read(8), "little")
         text = file.read(length)
         entries = json.loads(text)
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{path} is truncated or not a file of proxcode ({error}): copy or write it again.") from error
+    except (SafetensorError, OSError, ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:MAX_REASON]
+        raise ValueError(
+            f"{path} is truncated or not a file of proxcode ({reason}): copy or write it again."
+        ) from error
     try:
         metadata = entries[_META]["proxcode"]
         header = json.loads(metadata)
-        version, _ = int(header["format"]), (header["kind"], header["content"], header["digest"])
-    except (KeyError, TypeError, ValueError) as error:
+        version, _ = int(header["format"]), (header["kind"], header["content"].keys(), header["digest"])
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"{path} is a safetensors file that proxcode did not write: pass another file.") from error
     if version > FORMAT:
         raise ValueError(f"{path} has format {version}, this version reads up to {FORMAT}: upgrade proxcode.")

@@ -13,17 +13,19 @@ are rebuilt from a dictionary of known classes. Classifiers of other libraries a
 read only where the caller states which types to trust.
 """
 
+import math
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
-from proxcode.storage.container import read_file, write_file
+from proxcode.storage.container import read_file, reading, write_file
+from proxcode.utils.validation import check_integer
 
 KIND = "model"
 SKOPS = "skops"
@@ -79,8 +81,9 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
     """
     content, tensors = read_file(path, KIND)
     objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
-    with reading(path):
-        reader = ComponentReader(classes, tensors, objects)
+    with reading(path, KIND):
+        sizes = check_content(content, tensors)
+        reader = ComponentReader(classes, tensors, objects, sizes)
         return ModelFile(
             parameters={name: reader.value(value) for name, value in content.pop("parameters").items()},
             components={name: _restored(reader, content.pop(name)) for name in COMPONENTS},
@@ -89,15 +92,22 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
         )
 
 
-@contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Raise ValueError, with the name of the file, for content that is not that of a model."""
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}.") from error
-    except (KeyError, IndexError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path} lacks a part of a model file ({error!r}): save the model again.") from error
+def check_content(content: Mapping[str, Any], tensors: Tensors) -> dict[str, int]:
+    """Return the numbers of features and of bits of a model; raise an error for values that no model has."""
+    history, names, data = content["history"], content["feature_names"], content["data"]
+    n_features, n_bits = check_integer("its n_features", content["n_features"], 1), len(history)
+    if not history:
+        raise ValueError("it holds no bits: save the model again")
+    for record in history:
+        if not all(isinstance(number, int | float) for number in record) or not math.isfinite(record[0]):
+            raise ValueError(f"its history holds {record!r}, not the figures of a bit: save the model again")
+    check_integer("its seed", content["seed"], 0, 2**32 - 1)
+    if names is not None and (len(names) != n_features or not all(isinstance(name, str) for name in names)):
+        raise ValueError(f"its feature_names are not those of {n_features} features: save the model again")
+    if not all(data[name] is None or isinstance(data[name], str) for name in ("X", "y")):
+        raise ValueError("its data are not fingerprints: save the model again")
+    check_codes(tensors["codes"], n_bits)
+    return {"n_features": n_features, "n_bits": n_bits}
 
 
 def versions() -> dict[str, str]:

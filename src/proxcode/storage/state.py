@@ -1,18 +1,27 @@
 """What a model file keeps of a component, and fingerprints of arrays."""
 
 import hashlib
+import json
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from proxcode.utils.validation import check_integer, check_number
 
 # Rows that are copied at a time where an array is not in C order.
 BLOCK = 65_536
 
 
-class State(NamedTuple):
+@dataclass(frozen=True)
+class State:
     """What a component learned, in a form that a file can hold.
+
+    The methods validate what comes from a file: its digest tells that it is as written, not that it was written by
+    proxcode.
 
     Attributes
     ----------
@@ -21,11 +30,67 @@ class State(NamedTuple):
     arrays : dict of ndarray
     objects : list
         Estimators of other libraries.
+    sizes : dict of int
+        Sizes that several arrays have in common, by name: "n_features" and "n_bits" from the rest of the file, others
+        from the first array with them.
     """
 
-    values: Mapping[str, Any] = {}
-    arrays: Mapping[str, NDArray[Any]] = {}
+    values: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     objects: Sequence[Any] = ()
+    sizes: dict[str, int] = field(default_factory=dict, compare=False)
+
+    def array(self, name: str, *shape: str | int, below: int | None = None) -> NDArray[Any]:
+        """Return an array of finite numbers.
+
+        Raises ValueError unless it has this type and shape.
+
+        Parameters
+        ----------
+        name : str
+        *shape : int or str
+            A number, or the name of a size.
+        below : int, default=None
+            The array is of integers from 0 to `below` - 1. None: of numbers in single or double precision.
+
+        Examples
+        --------
+        >>> state = State(arrays={"mean": np.zeros(3), "axes": np.zeros((2, 4))})
+        >>> state.array("mean", "n_features")
+        array([0., 0., 0.])
+        >>> state.array("axes", "n_axes", "n_features")
+        Traceback (most recent call last):
+        ValueError: its array 'axes' has shape (2, 4): expected (n_axes, n_features=3); save the model again
+        """
+        if name not in self.arrays:
+            raise ValueError(f"its array {name!r} is missing; save the model again")
+        array = self.arrays[name]
+        known = [self.sizes.get(size, size) if isinstance(size, str) else size for size in shape]
+        if array.ndim != len(shape) or any(
+            isinstance(k, int) and k != n for k, n in zip(known, array.shape, strict=True)
+        ):
+            expected = ", ".join(
+                str(size) if size == k else f"{size}={k}" for size, k in zip(shape, known, strict=True)
+            )
+            raise ValueError(f"its array {name!r} has shape {array.shape}: expected ({expected}); save the model again")
+        self.sizes.update({size: n for size, n in zip(shape, array.shape, strict=True) if isinstance(size, str)})
+        expected = "float32 or float64" if below is None else "int64"
+        if array.dtype.name not in expected.split(" or "):
+            raise ValueError(f"its array {name!r} holds {array.dtype}: expected {expected}; save the model again")
+        if below is None and not np.isfinite(array).all():
+            raise ValueError(f"its array {name!r} holds NaN or infinity; save the model again")
+        if below is not None and array.size and not 0 <= array.min() <= array.max() < below:
+            found = f"{array.min()} to {array.max()}"
+            raise ValueError(f"its array {name!r} holds {found}: expected 0 to {below - 1}; save the model again")
+        return array
+
+    def number(self, name: str, *, at_least: float = -math.inf, above: float = -math.inf) -> float:
+        """Return a finite number within its limits; raise ValueError or TypeError for another value."""
+        return check_number(name, self.values.get(name), at_least=at_least, above=above)
+
+    def integer(self, name: str, at_least: int, at_most: int | None = None) -> int:
+        """Return an integer within its limits; raise ValueError or TypeError for another value."""
+        return check_integer(name, self.values.get(name), at_least, at_most)
 
 
 def fingerprint(array: NDArray[Any] | None) -> str | None:
@@ -46,3 +111,8 @@ def fingerprint(array: NDArray[Any] | None) -> str | None:
         if block.size:
             digest.update(block.data.cast("B"))
     return digest.hexdigest()
+
+
+def equal_json(first: Any, second: Any) -> bool:
+    """Return whether two values that JSON can hold are equal; NaN equals NaN."""
+    return bool(first == second) or json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)

@@ -203,7 +203,10 @@ class Ids:
 
 def check_ids(ids: ArrayLike) -> NDArray[np.int64]:
     """Validate ids. Raises ValueError unless `ids` is a vector of integers that fit into int64."""
-    array = np.asarray(ids)
+    try:
+        array = np.asarray(ids)
+    except (ValueError, OverflowError):
+        raise ValueError("ids has entries of different lengths: expected a vector of integers.") from None
     if array.size == 0:
         array = array.astype(np.int64)
     if array.ndim != 1 or array.dtype.kind not in "iu":

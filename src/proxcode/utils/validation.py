@@ -5,6 +5,7 @@ A value of the wrong type raises TypeError and a value out of its range ValueErr
 
 import math
 import numbers
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 
 # Limits of the total variance of samples whose squared distances single precision shall hold.
 SMALLEST, LARGEST = 1e-32, 1e34
+# Limits of the range of samples between which they are learned from as they are, and of samples in units.
+SMALL, LARGE, FAR = 1e-12, 1e12, 1e15
 
 
 def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> NDArray[Any]:
@@ -31,14 +34,18 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> 
     dtype = getattr(X, "dtype", None)
     # Single precision holds all numbers of these types exactly.
     is_small = isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 2
-    samples: NDArray[Any] = validate_data(
-        estimator,
-        X,
-        reset=reset,
-        dtype=np.float32 if is_small else (np.float64, np.float32),
-        ensure_min_samples=at_least,
-        ensure_all_finite=False,
-    )
+    try:
+        samples: NDArray[Any] = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=np.float32 if is_small else (np.float64, np.float32),
+            ensure_min_samples=at_least,
+            ensure_all_finite=False,
+        )
+    except (ValueError, OverflowError) as error:
+        # In one line.
+        raise ValueError(" ".join(str(error).split())) from error
     if not np.isfinite(samples.sum(dtype=np.float64)) and not (finite := np.isfinite(samples)).all():
         row, column = (int(where[0]) for where in np.nonzero(~finite))
         raise ValueError(
@@ -54,6 +61,42 @@ def check_scale(X: NDArray[Any]) -> None:
         variance = float(np.var(X, axis=0, dtype=np.float64).sum())
     if variance and not SMALLEST < variance < LARGEST:
         raise ValueError(f"samples of X have a variance of {variance:.3g}, beyond single precision: scale X.")
+
+
+def check_different(X: NDArray[Any]) -> None:
+    """Validate that samples are not all equal."""
+    # Row by row: the second one ends the search as a rule.
+    if all((row == X[0]).all() for row in X):
+        raise ValueError(f"all {len(X)} samples of X are equal: a code needs samples that differ.")
+
+
+def unit_of(X: NDArray[Any]) -> float:
+    """Return a power of two by which samples are multiplied so that their squared distances are ordinary numbers.
+
+    It is 1 unless the largest range of a feature is beyond what single precision can square with room to spare.
+
+    Examples
+    --------
+    >>> unit_of(np.array([[0.0], [3.0]])), unit_of(np.array([[0.0], [3.0]]) * 2.0**-100) == 2.0**99
+    (1.0, True)
+    """
+    # Halves: the difference of two large numbers would overflow.
+    spread = float((X.max(axis=0) / 2.0 - X.min(axis=0) / 2.0).max(initial=0.0)) if len(X) else 0.0
+    if spread == 0 or SMALL <= 2.0 * spread <= LARGE:
+        return 1.0
+    # Of numbers below the smallest normal one, the exponent is limited: the unit must not overflow.
+    return math.ldexp(1.0, min(-math.frexp(spread)[1], 1000))
+
+
+def in_units(X: NDArray[Any], unit: float) -> NDArray[Any]:
+    """Return samples multiplied by their unit, in their own precision; X itself for 1.
+
+    Samples very far from those of `fit`, whose range is near 1, are moved to the limit of what can be squared.
+    """
+    if unit == 1:
+        return X
+    with np.errstate(over="ignore"):
+        return np.clip(X * np.float64(unit), -FAR, FAR).astype(X.dtype)
 
 
 def check_integer(name: str, value: Any, at_least: int, at_most: int | None = None, hint: str = "") -> int:
@@ -92,10 +135,27 @@ def check_number(
     message = f"{name}={value!r}: expected a number {' and '.join(limits)}".rstrip() + "."
     if not isinstance(value, numbers.Real) or isinstance(value, bool):
         raise TypeError(message)
-    number = float(value)
+    # An integer too large for a float is no finite number either.
+    number = float(value) if abs(value) <= sys.float_info.max else math.nan  # type: ignore[operator]
     if not (number >= at_least and above < number < below):
         raise ValueError(message)
     return number
+
+
+def check_seed(random_state: Any) -> np.random.RandomState:
+    """Validate a seed and return its random state.
+
+    Examples
+    --------
+    >>> check_seed(-1)
+    Traceback (most recent call last):
+    ValueError: random_state=-1: expected an integer from 0 to 4294967295, a RandomState or None.
+    """
+    from sklearn.utils import check_random_state
+
+    if random_state is None or isinstance(random_state, np.random.RandomState) or random_state is np.random:
+        return check_random_state(random_state)
+    return check_random_state(check_integer("random_state", random_state, 0, 2**32 - 1, ", a RandomState or None"))
 
 
 def check_component(name: str, component: Any, kind: type, example: str) -> None:

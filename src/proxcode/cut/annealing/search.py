@@ -41,7 +41,8 @@ from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph
 from proxcode.cut.initial import InitialGuess
 from proxcode.cut.restarts import BitUpdate
 from proxcode.cut.result import Clock, Cut, Partition, Progress, Report
-from proxcode.utils.validation import check_integer
+from proxcode.cut.validation import check_functions
+from proxcode.utils.validation import check_component, check_integer
 
 
 class Annealing(BaseEstimator):
@@ -124,6 +125,9 @@ class Annealing(BaseEstimator):
         for name in ("run_sweeps", "reheat_sweeps", "patience"):
             check_integer(name, getattr(self, name), 1)
         check_integer("enumerate_up_to", self.enumerate_up_to, 0, TUNING.most_enumerated)
+        if self.initial is not None:
+            check_component("initial", self.initial, InitialGuess, "RandomGuess()")
+        check_functions(self)
 
     def _search(
         self, graph: SignedGraph, initial: InitialGuess | None, budget: Budget, rng: Generator, constant: float = 0.0
