@@ -24,7 +24,7 @@ import numpy as np
 
 from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
-from proxcode.storage.container import read_file, reading, write_file
+from proxcode.storage.container import Tensors, read_file, reading, write_file
 from proxcode.utils.validation import check_integer
 
 KIND = "model"
