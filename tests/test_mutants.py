@@ -42,20 +42,3 @@ def test_a_search_text_that_does_not_occur_once_is_out_of_date(search, count):
     mutation = Mutation(name="a mistake", file="hashing/ridge.py", search=search, replace="", tests=[])
     with pytest.raises(ValueError, match=f"occurs {count} times in hashing/ridge.py, expected once; .* out of date"):
         mutation.applied(SOURCE)
-
-
-def test_kernels_that_call_a_mutated_one_are_compiled_again(tmp_path):
-    package = tmp_path / "proxcode"
-    for name, text in {
-        "utils/kernels.py": "def one(): return 1",
-        "pairs/_kernels.py": "from proxcode.utils.kernels import one",
-        "cut/_kernels.py": "def two(): return 2",
-    }.items():
-        file = package / name
-        file.parent.mkdir(parents=True)
-        file.write_text(text)
-    files = [package / name for name in ("utils/kernels.py", "pairs/_kernels.py", "cut/_kernels.py")]
-    before = [file.stat().st_mtime_ns for file in files]
-    mutants.mutate(tmp_path, Mutation("a mistake", "utils/kernels.py", "return 1", "return 2", []))
-    assert files[0].read_text() == "def one(): return 2"
-    assert [file.stat().st_mtime_ns > time for file, time in zip(files, before, strict=True)] == [True, True, False]

@@ -100,3 +100,11 @@ def test_no_folder_for_the_cache_is_reported_when_a_kernel_is_compiled(import_ke
     with pytest.warns(RuntimeWarning, match="no locator available.*set NUMBA_CACHE_DIR to a folder"):
         assert double(3) == 6
     assert double.py_func(3) == 6
+
+
+def test_a_change_of_any_module_with_kernels_is_compiled_again(import_kernel, monkeypatch):
+    assert import_kernel()(3) == 6
+    monkeypatch.setattr(jit, "_stamps_of_kernels", lambda: ((0, 0),))
+    again = import_kernel()
+    assert again(3) == 6
+    assert sum(again.stats.cache_misses.values()) == 1

@@ -18,8 +18,7 @@ Result = TypeVar("Result")
 
 def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None = None) -> list[Result]:
     """Return the results of all tasks, in their order, computed by at most `n_threads` threads; None: all cores."""
-    n_threads = min(n_cores() if n_threads is None else n_threads, len(tasks))
-    if n_threads <= 1:
+    if len(tasks) <= 1 or (n_threads := min(n_threads or n_cores(), len(tasks))) == 1:
         return [function(task) for task in tasks]
     waiting = deque(range(len(tasks)))
     results: dict[int, Result] = {}
