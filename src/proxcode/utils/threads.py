@@ -18,7 +18,8 @@ Result = TypeVar("Result")
 
 def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None = None) -> list[Result]:
     """Return the results of all tasks, in their order, computed by at most `n_threads` threads; None: all cores."""
-    if len(tasks) <= 1 or (n_threads := min(n_threads or n_cores(), len(tasks))) == 1:
+    n_workers = 1 if len(tasks) <= 1 else min(n_threads or n_cores(), len(tasks))
+    if n_workers == 1:
         return [function(task) for task in tasks]
     waiting = deque(range(len(tasks)))
     results: dict[int, Result] = {}
@@ -31,7 +32,7 @@ def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_thre
                 return
             results[number] = function(tasks[number])
 
-    others = [_shared_pool().submit(work) for _ in range(n_threads - 1)]
+    others = [_shared_pool().submit(work) for _ in range(n_workers - 1)]
     try:
         work()
     finally:
