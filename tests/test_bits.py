@@ -80,9 +80,9 @@ def test_learning_stops_at_the_first_bit_whose_loss_is_the_target(train):
 
 
 def test_thresholds_alone_are_found_from_fewer_samples(train, monkeypatch):
-    assert (proxcode.bits.THRESHOLD_SAMPLES, proxcode.bits.DEFAULT_MAX_SAMPLES) == (2500, 10_000)
+    assert (proxcode.bits.THRESHOLD_SAMPLES, SameClassPairs.default_max_samples) == (2500, 10_000)
     monkeypatch.setattr(proxcode.bits, "THRESHOLD_SAMPLES", 100)
-    monkeypatch.setattr(proxcode.bits, "DEFAULT_MAX_SAMPLES", 200)
+    monkeypatch.setattr(SameClassPairs, "default_max_samples", 200)
     drawn = []
     sampled = SameClassPairs.sampled
 

@@ -116,7 +116,7 @@ BAD_GRAPHS = [
     ("g.mtx", f"{MARKET} coordinate real general\n3 3\n", "no line of 3 sizes"),
     ("g.mtx", f"{MARKET} coordinate real general\n", "no line of 3 sizes"),
     ("g.mtx", f"{MARKET} coordinate real general\n3 3 0\n", "no edge between two different nodes"),
-    ("g.mtx", f"{MARKET} coordinate complex general\n1 1 1\n1 1 1 1\n", "complex general matrix: expected a real"),
+    ("g.mtx", f"{MARKET} coordinate complex general\n1 1 1\n1 1 1 1\n", "'complex general' matrix: expected a real"),
     (
         "g.mtx",
         f"{MARKET} coordinate real general\n3 3 1\n2 4 1\n",

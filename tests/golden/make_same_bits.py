@@ -10,6 +10,8 @@ that commit; the configurations here are the same in the present interface. For 
 and the environment (see `helpers.processor`): the last digits of BLAS and of compiled kernels differ between kinds of
 processors.
 
+The codes by radius with a subset of the samples were recorded again when far pairs began to be drawn.
+
 Where bits are meant to change, or for another kind of processor, make it again; with --add, only configurations that
 the file does not hold are recorded, and those it holds stay as they are:
 
@@ -127,7 +129,6 @@ CODES = {
     "subset_labels": lambda d: code(24, max_samples=150).fit(d.X, d.y),
     "subset_shared": lambda d: code(16, max_samples=150).fit(d.X, d.tags),
     "subset_radius": lambda d: radius_code(24, max_samples=100).fit(d.X),
-    "subset_radius_exact": lambda d: radius_code(12, max_samples=200).fit(d.X),
     "pool_of_labels": lambda d: code(16, hash_function=KernelHash(n_landmarks=100)).fit(d.blobs, d.blobs_y),
     "many_classes": lambda d: code(12, hash_function=LinearHash()).fit(d.blobs[:2600], d.many_y),
     "loss_target": lambda d: code(64, loss_target=0.03).fit(d.X, d.y),

@@ -138,9 +138,8 @@ def test_samples_that_explain_themselves_reveal_nothing_of_their_labels(ridge, r
 
 def test_labels_that_samples_do_not_show_are_not_learned(rng):
     X, y = rng.normal(size=(400, 100)), rng.integers(0, 4, 400)
-    for samples in (X, np.zeros_like(X)):
-        model = ProximityPreservingCode(n_bits=8, random_state=0).fit(samples, y)
-        assert model.history_[-1].loss > 0.2
+    model = ProximityPreservingCode(n_bits=8, random_state=0).fit(X, y)
+    assert model.history_[-1].loss > 0.2
 
 
 @NAMED

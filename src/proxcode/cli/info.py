@@ -63,7 +63,7 @@ def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", siz
     from proxcode.storage.model_file import KIND, check_content
 
     with reading(path, KIND):
-        check_content(content, tensors)
+        check_content(content)
         proximity, hash_function = content["proximity"], content["hash_function"]
         kind = KINDS.get(hash_function["class"]) or f"for near pairs: {_near_means(proximity)}"
         return {

@@ -94,9 +94,9 @@ def read_header(path: Path) -> ModelHeader:
     from proxcode.storage.container import read_file, reading
     from proxcode.storage.model_file import KIND, check_content
 
-    content, tensors = read_file(path, KIND, mapped=True)
+    content, _ = read_file(path, KIND, mapped=True)
     with reading(path, KIND):
-        return ModelHeader(*check_content(content, tensors).values())
+        return ModelHeader(*check_content(content).values())
 
 
 @dataclass(frozen=True)

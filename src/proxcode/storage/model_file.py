@@ -24,7 +24,7 @@ import numpy as np
 
 from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
-from proxcode.storage.container import Tensors, read_file, reading, write_file
+from proxcode.storage.container import read_file, reading, write_file
 from proxcode.utils.validation import check_integer
 
 KIND = "model"
@@ -82,7 +82,8 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
     content, tensors = read_file(path, KIND)
     objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
     with reading(path, KIND):
-        sizes = check_content(content, tensors)
+        sizes = check_content(content)
+        check_codes(tensors["codes"], sizes["n_bits"])
         reader = ComponentReader(classes, tensors, objects, sizes)
         return ModelFile(
             parameters={name: reader.value(value) for name, value in content.pop("parameters").items()},
@@ -92,7 +93,7 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
         )
 
 
-def check_content(content: Mapping[str, Any], tensors: Tensors) -> dict[str, int]:
+def check_content(content: Mapping[str, Any]) -> dict[str, int]:
     """Return the numbers of features and of bits of a model; raise an error for values that no model has."""
     history, names, data = content["history"], content["feature_names"], content["data"]
     n_features, n_bits = check_integer("its n_features", content["n_features"], 1), len(history)
@@ -106,7 +107,6 @@ def check_content(content: Mapping[str, Any], tensors: Tensors) -> dict[str, int
         raise ValueError(f"its feature_names are not those of {n_features} features: save the model again")
     if not all(data[name] is None or isinstance(data[name], str) for name in ("X", "y")):
         raise ValueError("its data are not fingerprints: save the model again")
-    check_codes(tensors["codes"], n_bits)
     return {"n_features": n_features, "n_bits": n_bits}
 
 

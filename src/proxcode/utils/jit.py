@@ -8,17 +8,18 @@ Kernels are serial and release Python's lock; `utils.threads` runs them on all c
 """
 
 import hashlib
-import pickle
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
 
-# Size in bytes of the digest that precedes the content of a file.
+# Size in bytes of the digest at the end of a file.
 DIGEST = 32
 
 
@@ -81,23 +82,17 @@ class NoCache(NullCache):
 
 
 class CheckedFiles(IndexDataCacheFile):
-    """Files of a cache, each with a digest of its content: machine code that was damaged is never run."""
+    """Files of a cache, each with a digest at its end: machine code that was damaged is never run."""
 
-    def _load_index(self) -> dict[Any, str]:
-        try:
-            stamp, overloads = self._read(self._index_path)
-        except FileNotFoundError:
-            return {}
-        return overloads if stamp == self._source_stamp else {}
-
-    def _save_index(self, overloads: dict[Any, str]) -> None:
-        self._write(self._index_path, (self._source_stamp, overloads))
+    def _load_index(self) -> Any:
+        if Path(self._index_path).exists():
+            _check_digest(self._index_path)
+        # Numba reads a file up to the end of its own content.
+        return super()._load_index()
 
     def _load_data(self, name: str) -> Any:
-        return self._read(self._data_path(name))
-
-    def _save_data(self, name: str, data: Any) -> None:
-        self._write(self._data_path(name), data)
+        _check_digest(self._data_path(name))
+        return super()._load_data(name)
 
     def save(self, key: Any, data: Any) -> None:
         """Write a kernel and the index."""
@@ -108,17 +103,19 @@ class CheckedFiles(IndexDataCacheFile):
             self.flush()
         super().save(key, data)
 
-    def _write(self, path: str, content: Any) -> None:
-        data = self._dump(content)
-        with self._open_for_write(path) as file:
-            file.write(hashlib.sha256(data).digest() + data)
+    @contextmanager
+    def _open_for_write(self, filepath: str) -> Iterator[BytesIO]:
+        with super()._open_for_write(filepath) as file:
+            content = BytesIO()
+            yield content
+            data = content.getvalue()
+            file.write(data + hashlib.sha256(data).digest())
 
-    def _read(self, path: str) -> Any:
-        content = Path(path).read_bytes()
-        digest, data = content[:DIGEST], content[DIGEST:]
-        if hashlib.sha256(data).digest() != digest:
-            raise ValueError(f"{path} is damaged")
-        return pickle.loads(data)
+
+def _check_digest(path: str) -> None:
+    content = Path(path).read_bytes()
+    if hashlib.sha256(content[:-DIGEST]).digest() != content[-DIGEST:]:
+        raise ValueError(f"{path} is damaged")
 
 
 _warnings: list[str] = []
