@@ -192,7 +192,6 @@ def test_by_default_all_samples_enter_where_bits_are_not_refined(
     proximity, hash_function, error_correction, max_samples, train, monkeypatch
 ):
     monkeypatch.setattr(Pairs, "default_max_samples", 50)
-    monkeypatch.setattr(NearLists, "default_max_samples", 50)
     cut = RecordingCut()
     loop = begin(train, hash_function, proximity, rules=rules(cut, error_correction))
     loop.step()
@@ -200,9 +199,8 @@ def test_by_default_all_samples_enter_where_bits_are_not_refined(
     assert {graph.n_nodes for graph, _ in cut.found} == {max_samples}
 
 
-def test_the_default_of_max_samples_is_10000_with_labels_and_4000_by_distance():
-    assert SameClassPairs.default_max_samples == 10_000
-    assert NearLists.default_max_samples == 4000
+def test_the_default_of_max_samples_is_10000():
+    assert SameClassPairs.default_max_samples == NearLists.default_max_samples == 10_000
 
 
 def test_codes_learned_from_subsets_are_reproducible_have_prefixes_and_extend(problem, new):

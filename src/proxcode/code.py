@@ -83,8 +83,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         False the cut enters the code, to study it on its own, and the hash function is fitted to it without refinement.
     max_samples : int, default=None
         Number of samples, redrawn for each bit, whose pairs enter the objective; with labels fewer after the first 12
-        bits. The hash function is fitted to all samples, and all near pairs of a radius count. None is 10,000 with
-        labels and 4,000 without where the hash function refines bits (see `KernelHash`), else all samples.
+        bits. The hash function is fitted to all samples, and all near pairs of a radius count. None is 10,000
+        where the hash function refines bits (see `KernelHash`), else all samples.
     loss_target : float, default=None
         Share of misplaced training pairs at which learning stops early: near pairs beyond and far pairs within the best
         Hamming threshold. None learns all bits.

@@ -99,7 +99,7 @@ def test_heavy_pairs_are_drawn_for_certain_and_others_by_their_weight():
     np.testing.assert_array_equal(shares(weight, counts, 5), shares(weight, counts, 5).clip(0, 1))
     assert shares(weight, counts, 5) @ counts == pytest.approx(5)
     np.testing.assert_array_equal(shares(weight, counts, 2000) > 0.99, [True, True, True, False])
-    np.testing.assert_array_equal(shares(np.zeros(2), np.ones(2), 5), [1, 1])
+    np.testing.assert_array_equal(shares(np.zeros(2), np.ones(2), 5), [0, 0])
 
 
 def test_any_number_of_threads_draws_the_same_pairs(rng, monkeypatch):
@@ -285,6 +285,7 @@ def test_the_subsets_of_listed_pairs_are_drawn_from_all_samples_and_do_not_shrin
     for pairs in (random_near(rng, 90), ListedPairs(np.array([0]), np.array([1]), np.array([True]), 90)):
         assert pairs.candidates(10, rng) == ALL
         assert [pairs.subset_size(10, n_bits) for n_bits in (0, 20, 900)] == [10, 10, 10]
+    assert random_near(rng, 90).subset_size(10_000, 5) == 4000
 
 
 def test_whole_classes_among_the_candidates_stand_for_all_samples(rng):

@@ -108,3 +108,18 @@ def test_a_change_of_any_module_with_kernels_is_compiled_again(import_kernel, mo
     again = import_kernel()
     assert again(3) == 6
     assert sum(again.stats.cache_misses.values()) == 1
+
+
+def test_a_file_that_another_process_gave_the_same_name_is_not_run(import_kernel, tmp_path):
+    # Two processes that find no index number their files alike.
+    assert import_kernel()(3.5) == 7.0
+    (floats,) = cache_files(tmp_path, ".nbc")
+    of_floats = floats.read_bytes()
+    for file in (tmp_path / "__pycache__").iterdir():
+        file.unlink()
+    assert import_kernel()(3) == 6
+    (integers,) = cache_files(tmp_path, ".nbc")
+    integers.write_bytes(of_floats)
+    again = import_kernel()
+    assert again(3) == 6
+    assert sum(again.stats.cache_misses.values()) == 1

@@ -1,12 +1,17 @@
 """The shared pool of threads: order, errors, nested work, forks."""
 
 import os
+import subprocess
+import sys
 import threading
+import time
 from threading import Barrier
 
 import joblib
 import pytest
+from threadpoolctl import threadpool_info
 
+from proxcode.utils import blocks
 from proxcode.utils.threads import in_order, in_threads
 
 
@@ -75,3 +80,58 @@ def test_a_forked_child_has_threads_of_its_own():
     if child == 0:
         os._exit(0 if in_threads(lambda x: x + 1, range(8), 2) == list(range(1, 9)) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_error_of_another_thread_ends_the_work_of_this_one():
+    begun, both = [], Barrier(2)
+
+    def fails_elsewhere(number):
+        if number < 2:
+            both.wait(timeout=20)
+        if threading.current_thread() is not threading.main_thread():
+            raise ValueError("elsewhere")
+        begun.append(number)
+        time.sleep(0.01)
+
+    with pytest.raises(ValueError, match="elsewhere"):
+        in_threads(fails_elsewhere, range(500), 2)
+    assert len(begun) < 250
+
+
+def test_work_goes_on_in_a_thread_that_outlives_the_main_one():
+    script = (
+        "import threading, time, joblib; from proxcode.utils.threads import in_order, in_threads\n"
+        "def work():\n"
+        "    time.sleep(0.5)\n"
+        "    print(in_threads(abs, [-1, 2, -3], 2), list(in_order(abs, [-1, 2])))\n"
+        "threading.Thread(target=work).start()\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert finished.stdout.strip() == "[1, 2, 3] [1, 2]", finished.stderr
+
+
+def test_an_interrupt_waits_for_what_was_begun(monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    ended = []
+
+    def slow(number):
+        if threading.current_thread() is threading.main_thread():
+            raise KeyboardInterrupt
+        time.sleep(0.3)
+        ended.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(slow, range(4), 2)
+    n_ended = len(ended)
+    time.sleep(0.4)
+    assert len(ended) == n_ended
+
+
+def test_a_limit_of_blas_that_fails_is_set_the_next_time(monkeypatch):
+    limit = blocks._OneThread()
+    with monkeypatch.context() as patch:
+        patch.setattr(blocks, "_blas", lambda: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            limit.__enter__()
+    with limit:
+        assert {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"} == {1}

@@ -94,8 +94,9 @@ class DrawnForm(QuadraticForm):
 
 def shares(weight: Table, counts: Table, n_drawn: float) -> Table:
     """Return the probabilities, in proportion to `weight` and at most 1, with which `n_drawn` pairs are drawn."""
-    share, is_whole = np.ones_like(weight), np.zeros(len(weight), bool)
-    while True:
+    share, is_whole = (weight > 0).astype(np.float64), np.zeros(len(weight), bool)
+    # Every round but the last finds another weight whose pairs are all drawn.
+    for _ in range(len(weight) + 1):
         rest, mass = n_drawn - counts[is_whole].sum(), (weight * counts)[~is_whole].sum()
         if rest <= 0 or mass <= rest * np.finfo(float).tiny:
             return share
@@ -104,3 +105,4 @@ def shares(weight: Table, counts: Table, n_drawn: float) -> Table:
             return share
         is_whole |= share > 1
         share = np.minimum(share, 1.0)
+    return share

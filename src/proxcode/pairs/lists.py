@@ -18,11 +18,12 @@ from proxcode.pairs.drawn_far import DrawnForm
 from proxcode.pairs.groups import GroupGraph, Groups, pair_distances, sum_fields
 from proxcode.utils.rows import ALL, Index
 
+# Largest subset that a cut is found for.
+MAX_CUT = 4000
+
 
 class NearLists(Pairs):
     """Near where listed, far elsewhere.
-
-    More samples than the default improve the cut of a bit no further: refinement, over all samples, has the last word.
 
     Parameters
     ----------
@@ -31,8 +32,6 @@ class NearLists(Pairs):
     n_samples : int
         Number of samples that take part, the length of `FoundPairs.samples`.
     """
-
-    default_max_samples = 4000
 
     def __init__(self, first: Index, second: Index, n_samples: int) -> None:
         self.first, self.second, self.n_samples = first, second, n_samples
@@ -68,6 +67,10 @@ class NearLists(Pairs):
         samples = np.sort(rng.choice(self.n_samples, n_samples, replace=False))
         subset, seed = self.take(samples).with_code(code.take(samples)), int(rng.integers(2**63))
         return SampledNearLists(samples=samples, subset=subset, pairs=self, code=code, seed=seed)
+
+    def subset_size(self, max_samples: int, n_bits: int) -> int:
+        """Return at most `MAX_CUT`: more samples do not improve the cut, and refinement is over all samples anyway."""
+        return min(max_samples, MAX_CUT)
 
     def n_cuts(self, n_bits: int) -> int:
         """Return 1: cuts from different starts end close together, unlike those of classes."""

@@ -118,17 +118,23 @@ def _locked(partial: Path, path: Path, overwrite: bool = True) -> Iterator[int]:
     check_target(path)
     if not overwrite and os.path.lexists(path):
         raise _exists(path)
+    busy = f"{path} is being written by another process: wait for it."
     try:
         descriptor = _open_regular(partial)
         try:
             if not _lock(descriptor, partial):
-                raise BlockingIOError(f"{path} is being written by another process: wait for it.")
+                raise BlockingIOError(busy)
             if os.fstat(descriptor).st_nlink > 1:
                 # A process was killed after it had linked the file to its output, which must not be written to.
                 partial.unlink()
+                try:
+                    new = _open_regular(partial, os.O_EXCL)
+                except FileExistsError as error:
+                    raise BlockingIOError(busy) from error
                 os.close(descriptor)
-                descriptor = _open_regular(partial, os.O_EXCL)
-                _lock(descriptor, partial)
+                descriptor = new
+                if not _lock(descriptor, partial):
+                    raise BlockingIOError(busy)
             yield descriptor
         finally:
             os.close(descriptor)

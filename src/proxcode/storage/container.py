@@ -79,7 +79,7 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
         Map the arrays instead of reading them: at once, whatever their size, and without checking the digest.
     """
     path = _existing(path)
-    with path.open("rb") as file:  # opened once: another process may put a new file in its place
+    with path.open("rb") as file:
         header, offsets = _read_header(path, file)
         if header["kind"] != kind:
             article = "an" if kind.startswith("i") else "a"

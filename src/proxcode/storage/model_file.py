@@ -16,6 +16,7 @@ read only where the caller states which types to trust.
 import math
 import os
 import platform
+import zipfile
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
@@ -139,7 +140,10 @@ def _dump(objects: list[Any]) -> Any:
 
 def _load(path: str | os.PathLike[str], data: bytes, trusted: Sequence[str] | None) -> list[Any]:
     skops_io = _import_skops(f"loading {path}")
-    unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(trusted or []))
+    try:
+        unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(trusted or []))
+    except (ValueError, LookupError, TypeError, OSError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} holds classifiers that skops cannot read ({error}): save the model again.") from error
     if unknown:
         raise ValueError(
             f"{path} holds classifiers of types that skops does not trust, {', '.join(unknown)}: if you do, pass "

@@ -43,9 +43,9 @@ class _OneThread:
 
     def __enter__(self) -> None:
         with self._lock:
-            self._holders += 1
-            if self._holders == 1:
+            if self._holders == 0:
                 self._limit = _blas().limit(limits=1)
+            self._holders += 1
 
     def __exit__(self, *error: object) -> None:
         with self._lock:

@@ -8,6 +8,7 @@ Kernels are serial and release Python's lock; `utils.threads` runs them on all c
 """
 
 import hashlib
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,15 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+from numba.core.compiler_lock import global_compiler_lock
+
+if hasattr(os, "register_at_fork"):
+    # A child that is forked while another thread compiles would wait for that thread for ever.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )
 
 # Size in bytes of the digest at the end of a file.
 DIGEST = 32
@@ -101,7 +111,12 @@ class CheckedFiles(IndexDataCacheFile):
         except Exception:
             # A damaged index would be read again and again.
             self.flush()
-        super().save(key, data)
+        super().save(key, (self._source_stamp, key, data))
+
+    def load(self, key: Any) -> Any:
+        """Return a kernel, None where there is none; two processes may have written files of the same name."""
+        stamp, owner, data = super().load(key) or (None, None, None)
+        return data if (stamp, owner) == (self._source_stamp, key) else None
 
     @contextmanager
     def _open_for_write(self, filepath: str) -> Iterator[BytesIO]:

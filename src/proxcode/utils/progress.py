@@ -86,6 +86,8 @@ class ProgressDisplay:
     def skip(self, n: int) -> None:
         """Add work that was done before."""
         self._done_before += n
+        if self._bar is not None:
+            self._bar.initial += n
         self.update(n)
 
     def _line(self, elapsed: float) -> str:

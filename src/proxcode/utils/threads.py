@@ -1,7 +1,7 @@
 """One pool of Python threads for all work that is done in parallel.
 
 Kernels and BLAS release Python's lock, so that Python threads use all cores. Unlike the threads of numba's parallel
-loops they need no OpenMP, and a process may fork at any time: the child gets a pool of its own. The thread that asks
+loops they need no OpenMP, and a process may fork: the child gets a pool of its own. The thread that asks
 for work takes part in it, and does what no other thread has begun: work may ask for work without waiting for itself.
 """
 
@@ -9,8 +9,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -25,23 +26,25 @@ def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_thre
     results: dict[int, Result] = {}
 
     def work() -> None:
-        while waiting:
-            try:
-                number = waiting.popleft()
-            except IndexError:
-                return
-            results[number] = function(tasks[number])
+        try:
+            while (number := _next(waiting)) is not None:
+                results[number] = function(tasks[number])
+        except BaseException:
+            waiting.clear()
+            raise
 
-    others = [_shared_pool().submit(work) for _ in range(n_workers - 1)]
+    others: list[Future[None]] = []
     try:
+        while len(others) < n_workers - 1 and (other := _begin(work)) is not None:
+            others.append(other)
         work()
     finally:
         # After an error or an interrupt nothing goes on in the background.
         waiting.clear()
-        running = [other for other in others if not other.cancel()]
-        wait(running)
-    for other in running:
-        other.result()
+        _end(others)
+    for other in others:
+        if not other.cancelled():
+            other.result()
     return [results[number] for number in range(len(tasks))]
 
 
@@ -51,23 +54,47 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Itera
     The tasks begun are at most one per core more than the results that were asked for: memory holds few results.
     """
     n_threads = n_cores()
-    if n_threads == 1:
-        yield from map(function, tasks)
-        return
-    begun: deque[tuple[Task, Future[Result]]] = deque()
+    begun: deque[tuple[Task, Future[Result] | None]] = deque()
+
+    def next_result() -> Result:
+        task, future = begun[0]
+        result = function(task) if future is None or future.cancel() else future.result()
+        begun.popleft()
+        return result
+
     try:
         for task in tasks:
-            begun.append((task, _shared_pool().submit(function, task)))
-            if len(begun) > n_threads:
-                yield _result(function, *begun.popleft())
+            begun.append((task, None if n_threads == 1 else _begin(function, task)))
+            if n_threads == 1 or len(begun) > n_threads:
+                yield next_result()
         while begun:
-            yield _result(function, *begun.popleft())
+            yield next_result()
     finally:
-        wait([future for _, future in begun if not future.cancel()])
+        _end([future for _, future in begun if future is not None])
 
 
-def _result(function: Callable[[Task], Result], task: Task, future: Future[Result]) -> Result:
-    return function(task) if future.cancel() else future.result()
+def _next(waiting: deque[int]) -> int | None:
+    with suppress(IndexError):
+        return waiting.popleft()
+    return None
+
+
+def _begin(function: Callable[..., Result], *arguments: Any) -> Future[Result] | None:
+    """Give work to the pool; return None where no thread can be started, as when the interpreter ends."""
+    try:
+        return _shared_pool().submit(function, *arguments)
+    except RuntimeError:
+        return None
+
+
+def _end(futures: Sequence[Future[Any]]) -> None:
+    """Take back what was not begun, and wait for the rest."""
+    running = [future for future in futures if not future.cancel()]
+    try:
+        wait(running)
+    except KeyboardInterrupt:
+        wait(running)
+        raise
 
 
 def n_cores() -> int:
