@@ -44,7 +44,9 @@ format: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/fit_scaling.py
+	$(BIN)/python benchmarks/fit_speed.py
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/faults.py
 	$(BIN)/python benchmarks/fit_memory.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/search.py
