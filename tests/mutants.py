@@ -85,6 +85,9 @@ def run_tests(source: Path, tests: list[str], time_limit: float | None = TIME_LI
         )
     except subprocess.TimeoutExpired:
         return FAILED
+    if finished.returncode < 0:
+        # A mutated kernel wrote beyond its arrays, and the system ended the process.
+        return FAILED
     if finished.returncode not in (PASSED, FAILED):
         raise RuntimeError(f"the tests could not be run:\n{finished.stdout}\n{finished.stderr}")
     return finished.returncode
