@@ -200,7 +200,7 @@ def component_classes() -> dict[str, type[BaseEstimator]]:
 
 def _storable(parameters: Parameters) -> dict[str, Any]:
     """Return parameters with a `random_state` that is not an integer replaced by None."""
-    seed = parameters["random_state"]
+    seed = parameters.get("random_state")
     return {**parameters, "random_state": seed if isinstance(seed, numbers.Integral) else None}
 
 

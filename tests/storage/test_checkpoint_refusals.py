@@ -134,3 +134,12 @@ def test_a_checkpoint_that_lacks_a_part_is_refused(missing, samples, checkpoint)
         ValueError, match=rf"lacks a part of a file of kind model \(KeyError\('{missing}'\)\).*: delete"
     ):
         new_model().fit(*samples, checkpoint=checkpoint)
+
+
+def test_a_checkpoint_without_a_parameter_is_no_error_of_ours(samples, checkpoint):
+    new_model(n_bits=2).fit(*samples, checkpoint=checkpoint)
+    content, tensors = read_file(checkpoint, "model")
+    del content["parameters"]["random_state"]
+    write_file(checkpoint, "model", content, tensors)
+    # The seeds are compared.
+    assert new_model().fit(*samples, checkpoint=checkpoint).n_bits_ == N_BITS
