@@ -96,7 +96,8 @@ def read_header(path: Path) -> ModelHeader:
 
     content, _ = read_file(path, KIND, mapped=True)
     with reading(path, KIND):
-        return ModelHeader(*check_content(content).values())
+        sizes = check_content(content)
+        return ModelHeader(sizes["n_features"], sizes["n_bits"])
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from proxcode.pairs._distance_kernels import PIECE, find_distances, find_meeting, look_up, shift_near
+from proxcode.pairs._distance_kernels import PIECE, find_distances, find_mask_distances, look_up, shift_near
 from proxcode.utils.jit import kernel
 
 # Columns of a piece, a divisor of PIECE, that are compared together where few are drawn.
@@ -53,9 +53,7 @@ def count_masks(words, size, masks, n_bits, stripe, n_stripes):
     for i in range(stripe, size.size, n_stripes):
         for start in range(i + 1, size.size, PIECE):
             stop = min(start + PIECE, size.size)
-            find_distances(words, i, start, stop, distance)
-            find_meeting(masks, i, start, stop, meet)
-            shift_near(distance, meet, n_bits + 1, stop - start)
+            find_mask_distances(words, masks, i, start, stop, n_bits + 1, meet, distance)
             _count(distance, size, start, stop, counts)
         _move(counts, size[i], total)
     return total

@@ -37,7 +37,15 @@ def look_up(table, distance, start, stop, weight):
 
 
 @njit
-def find_meeting(masks, i, start, stop, meet):
+def find_mask_distances(words, masks, i, start, stop, n_distances, meet, distance):
+    """Find distances as `find_distances`; those of pairs whose masks meet continue after the others, at n_distances."""
+    find_distances(words, i, start, stop, distance)
+    _find_meeting(masks, i, start, stop, meet)
+    shift_near(distance, meet, n_distances, stop - start)
+
+
+@njit
+def _find_meeting(masks, i, start, stop, meet):
     """meet[j - start] is nonzero where the label sets of i and j have a label in common, start <= j < stop."""
     first, size = np.uint64(start), np.uint64(stop - start)
     own = masks[0, i]

@@ -8,7 +8,7 @@ depend on that of the threads.
 import numpy as np
 from numba import njit
 
-from proxcode.pairs._distance_kernels import PIECE, find_distances, find_meeting, look_up, shift_near
+from proxcode.pairs._distance_kernels import PIECE, find_distances, find_mask_distances, look_up
 from proxcode.utils.jit import kernel
 
 
@@ -44,11 +44,20 @@ def add_mask_field(words, near, far, x, masks, stripe, n_stripes, out):
     for i in range(stripe, x.size, n_stripes):
         for start in range(i + 1, x.size, PIECE):
             stop = min(start + PIECE, x.size)
-            find_distances(words, i, start, stop, distance)
-            find_meeting(masks, i, start, stop, meet)
-            shift_near(distance, meet, far.size, stop - start)
+            find_mask_distances(words, masks, i, start, stop, far.size, meet, distance)
             look_up(tables, distance, 0, stop - start, weight)
             _add_pairs(weight, i, start, stop, x, out)
+
+
+@njit
+def _look_up_listed(near, distance, indices, first, last, start, stop, weight):
+    """weight[j - start] = near[h] for the j < stop that are listed from indices[first] on; return where the next is."""
+    k = first
+    while k < last and indices[k] < stop:
+        j = indices[k] - start
+        weight[j] = near[distance[j]]
+        k += 1
+    return k
 
 
 @kernel
@@ -63,10 +72,7 @@ def add_list_field(words, near, far, x, indptr, indices, stripe, n_stripes, out)
             stop = min(start + PIECE, x.size)
             find_distances(words, i, start, stop, distance)
             look_up(far, distance, 0, stop - start, weight)
-            while k < indptr[i + 1] and indices[k] < stop:
-                j = indices[k] - start
-                weight[j] = near[distance[j]]
-                k += 1
+            k = _look_up_listed(near, distance, indices, k, indptr[i + 1], start, stop, weight)
             _add_pairs(weight, i, start, stop, x, out)
 
 
@@ -106,9 +112,7 @@ def add_mask_row(words, near, far, i, step, masks, field):
     tables = np.concatenate((far, near))
     for start in range(0, field.size, PIECE):
         stop = min(start + PIECE, field.size)
-        find_distances(words, i, start, stop, distance)
-        find_meeting(masks, i, start, stop, meet)
-        shift_near(distance, meet, far.size, stop - start)
+        find_mask_distances(words, masks, i, start, stop, far.size, meet, distance)
         for j in range(np.uint64(stop - start)):
             field[np.uint64(start) + j] += step * tables[distance[j]]
     field[i] = own
@@ -123,10 +127,7 @@ def add_list_row(words, near, far, i, step, indptr, indices, field):
         stop = min(start + PIECE, field.size)
         find_distances(words, i, start, stop, distance)
         look_up(far, distance, 0, stop - start, weight)
-        while k < indptr[i + 1] and indices[k] < stop:
-            j = indices[k] - start
-            weight[j] = near[distance[j]]
-            k += 1
+        k = _look_up_listed(near, distance, indices, k, indptr[i + 1], start, stop, weight)
         for j in range(np.uint64(stop - start)):
             field[np.uint64(start) + j] += step * weight[j]
     field[i] = own

@@ -60,7 +60,7 @@ class DrawnForm(QuadraticForm):
     ) -> None:
         self.n_nodes = n = code.words.shape[1]
         n_compared = min(MAX_COMPARED, n // 2)
-        # Every pair is compared once on average, over the random circles, if it is counted this often.
+        # One over the share of all pairs that are compared.
         factor = (n - 1) / (2 * n_compared)
         share = shares(-far, n_far / factor, FAR_PER_SAMPLE * n)
         circle = rng.permutation(n)

@@ -1,8 +1,8 @@
 """One pool of Python threads for all work that is done in parallel.
 
 Kernels and BLAS release Python's lock, so that Python threads use all cores. Unlike the threads of numba's parallel
-loops they need no OpenMP, and a process may fork: the child gets a pool of its own. The thread that asks
-for work takes part in it, and does what no other thread has begun: work may ask for work without waiting for itself.
+loops they need no OpenMP, and a process may fork: the child gets a pool of its own. The thread that asks for work takes
+part in it, and does what no other thread has begun: work may ask for work without waiting for itself.
 """
 
 import os
