@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
+# Tests run in several processes: more threads of OpenMP would wait for one another. BLAS keeps two threads, since tests
+# compare bits between numbers of threads.
+THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=2
 
 .PHONY: demo test test-lowest mutants lint format bench bench-data reproduce clean
 
@@ -17,7 +20,7 @@ demo: $(VENV)/.ready
 	$(BIN)/proxcode demo --output demo
 
 test: $(VENV)/.ready
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(THREADS) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 $(LOWEST)/.ready: pyproject.toml tests/helpers/lowest_versions.py
 	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 13) else "the lowest versions need Python 3.11 or 3.12; name one with: make test-lowest PYTHON=python3.11")'
@@ -28,7 +31,7 @@ $(LOWEST)/.ready: pyproject.toml tests/helpers/lowest_versions.py
 
 # The suite with the lowest versions that pyproject.toml accepts, which may use what their own libraries have deprecated.
 test-lowest: $(LOWEST)/.ready
-	$(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(THREADS) $(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning --numprocesses auto --maxprocesses 4 --dist loadfile
 
 mutants: $(VENV)/.ready
 	$(BIN)/python tests/mutants.py

@@ -24,7 +24,7 @@ from proxcode.storage.container import kind_of, read_file
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 
 COMMAND = Path(sys.executable).parent / "proxcode"
-N_ROWS, N_CODES = 400_000, 12_000_000
+N_ROWS, N_CODES = 250_000, 8_000_000
 KILLS = {"fit": 7, "encode": 7, "save": 6}
 # A checkpoint after every bit, where a fit of this length would write none.
 FIT = """
@@ -117,7 +117,7 @@ def fit(tmp_path_factory, digits):
             "--labels",
             data / "y.npy",
             "--bits",
-            96,
+            64,
             "--checkpoint",
             "--force",
             "-o",

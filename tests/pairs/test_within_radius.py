@@ -75,7 +75,7 @@ def all_pairs(X, metric="euclidean"):
     return first, second, pairwise_distances(X.copy(), X.copy(), metric=metric)[first, second]
 
 
-def ranks_of(n_pairs, n_ranks=40):
+def ranks_of(n_pairs, n_ranks=15):
     return np.unique(np.linspace(1, n_pairs, n_ranks).astype(int))
 
 
@@ -127,7 +127,7 @@ def test_the_distance_of_a_rank_is_the_smallest_within_which_there_are_as_many_p
     # Products of blocks of different shapes may be rounded differently.
     expected = np.sort(all_pairs(X, metric)[2])
     distances = PairDistances(X, metric, None)
-    for rank in ranks_of(len(expected), 12):
+    for rank in ranks_of(len(expected), 7):
         found = distances.distance_of_rank(int(rank))
         assert found == pytest.approx(expected[rank - 1], rel=1e-12, abs=1e-14)
         assert len(distances.pairs_within(found)[0]) >= rank
@@ -147,7 +147,7 @@ def test_squared_distances_at_the_limits_of_float64(make, size, limits, rng):
     X = make(rng)
     # Squares of the scaled samples would vanish or overflow.
     expected = size * np.sort(all_pairs(X)[2])
-    for rank in ranks_of(len(expected), 12):
+    for rank in ranks_of(len(expected), 7):
         found = PairDistances(size * X, "euclidean", None).distance_of_rank(int(rank))
         assert found == pytest.approx(expected[rank - 1], rel=1e-12, abs=0)
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from proxcode.experiments.datasets import load
-from proxcode.experiments.methods import METHODS
+from proxcode.experiments.methods import METHODS, SLOW
 from proxcode.experiments.runner import Cell, Row, run_cells, write_rows
 from proxcode.experiments.table import PAPER_BITS
 from proxcode.plots import COLOURS, save_figure
@@ -25,7 +25,7 @@ N_BITS = 32
 def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     """Measure all methods; write `timing.csv` and `timing.png`."""
     protocol = "labels digits" if quick else "timing cifar10-gist"
-    names = [name for name in METHODS if not (quick and name == "PPC-paper")]
+    names = [name for name in METHODS if not (quick and name in SLOW)]
     digits = load("digits")
     X, y = digits.X[:WARM_UP_SAMPLES], digits.labels[:WARM_UP_SAMPLES]
     for name in names:
