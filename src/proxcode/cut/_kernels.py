@@ -9,9 +9,8 @@ arrays of floats.
 """
 
 import numpy as np
-from numba import njit
 
-from proxcode.utils.jit import kernel
+from proxcode.utils.jit import kernel, subroutine
 
 
 @kernel
@@ -44,7 +43,7 @@ def add_dense_rows(weights, x, total):
 
 
 # Inlined, because a call would cost a quarter of the sweep.
-@njit(forceinline=True)
+@subroutine(forceinline=True)
 def _flip(rows, i, partition, stability):
     # Read once, because the compiler cannot know that row i does not change them.
     own, sign = stability[i], partition[i]

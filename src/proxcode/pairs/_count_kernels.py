@@ -1,16 +1,15 @@
 """Numba kernels that count pairs by Hamming distance, or draw some; see `_distance_kernels` for the arguments."""
 
 import numpy as np
-from numba import njit
 
 from proxcode.pairs._distance_kernels import PIECE, find_distances, find_mask_distances, look_up, shift_near
-from proxcode.utils.jit import kernel
+from proxcode.utils.jit import kernel, subroutine
 
 # Columns of a piece, a divisor of PIECE, that are compared together where few are drawn.
 GROUP = np.uint64(8)
 
 
-@njit
+@subroutine
 def _count(distance, size, start, stop, counts):
     """Add size[j] to the count of distance[j - start], start <= j < stop."""
     first, last = np.uint64(start), np.uint64(stop - start)
@@ -22,7 +21,7 @@ def _count(distance, size, start, stop, counts):
         counts[0, distance[last - np.uint64(1)]] += size[stop - 1]
 
 
-@njit
+@subroutine
 def _move(counts, size, total):
     """Add `size` times the counts to the total, and set them to zero."""
     for h in range(total.size):
@@ -94,7 +93,7 @@ def draw_far(words, circle, n_compared, share, indptr, indices, starts, first_ro
     return n_drawn
 
 
-@njit(fastmath=True)
+@subroutine(fastmath=True)
 def _sum_group(values, start):
     s = 0.0
     for k in range(GROUP):
@@ -102,7 +101,7 @@ def _sum_group(values, start):
     return s
 
 
-@njit
+@subroutine
 def _is_listed(indptr, indices, i, j):
     """Whether j is in the list of i, which is in ascending order."""
     low, high = indptr[i], indptr[i + 1]

@@ -8,15 +8,14 @@ Ranges run over unsigned indices: numba lets signed ones count from the end, and
 """
 
 import numpy as np
-from numba import njit
 
-from proxcode.utils.jit import kernel
+from proxcode.utils.jit import kernel, subroutine
 from proxcode.utils.kernels import popcount
 
 PIECE = 512
 
 
-@njit
+@subroutine
 def find_distances(words, i, start, stop, distance):
     """distance[j - start] = h(i, j) for start <= j < stop."""
     first, size = np.uint64(start), np.uint64(stop - start)
@@ -29,14 +28,14 @@ def find_distances(words, i, start, stop, distance):
             distance[j] += popcount(own ^ words[w, first + j])
 
 
-@njit
+@subroutine
 def look_up(table, distance, start, stop, weight):
     """weight[j] = table[distance[j]] for start <= j < stop."""
     for j in range(np.uint64(start), np.uint64(stop)):
         weight[j] = table[distance[j]]
 
 
-@njit
+@subroutine
 def find_mask_distances(words, masks, i, start, stop, n_distances, meet, distance):
     """Find distances as `find_distances`; those of pairs whose masks meet continue after the others, at n_distances."""
     find_distances(words, i, start, stop, distance)
@@ -44,7 +43,7 @@ def find_mask_distances(words, masks, i, start, stop, n_distances, meet, distanc
     shift_near(distance, meet, n_distances, stop - start)
 
 
-@njit
+@subroutine
 def _find_meeting(masks, i, start, stop, meet):
     """meet[j - start] is nonzero where the label sets of i and j have a label in common, start <= j < stop."""
     first, size = np.uint64(start), np.uint64(stop - start)
@@ -57,7 +56,7 @@ def _find_meeting(masks, i, start, stop, meet):
             meet[j] |= own & masks[w, first + j]
 
 
-@njit
+@subroutine
 def shift_near(distance, meet, n_distances, size):
     """Distances of near pairs continue after those of far ones, in one table for both."""
     for j in range(np.uint64(size)):

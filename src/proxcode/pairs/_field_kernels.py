@@ -6,13 +6,12 @@ depend on that of the threads.
 """
 
 import numpy as np
-from numba import njit
 
 from proxcode.pairs._distance_kernels import PIECE, find_distances, find_mask_distances, look_up
-from proxcode.utils.jit import kernel
+from proxcode.utils.jit import kernel, subroutine
 
 
-@njit(fastmath=True)
+@subroutine(fastmath=True)
 def _add_pairs(weight, i, start, stop, x, out):
     """Add the pairs (i, j), start <= j < stop, to the field of both samples; weight[j - start] is that of a pair."""
     first, own, s = np.uint64(start), x[i], 0.0
@@ -49,7 +48,7 @@ def add_mask_field(words, near, far, x, masks, stripe, n_stripes, out):
             _add_pairs(weight, i, start, stop, x, out)
 
 
-@njit
+@subroutine
 def _look_up_listed(near, distance, indices, first, last, start, stop, weight):
     """weight[j - start] = near[h] for the j < stop that are listed from indices[first] on; return where the next is."""
     k = first
@@ -85,7 +84,7 @@ def add_listed_field(first, second, weight, start, stop, x, out):
         out[j] += weight[k] * x[i]
 
 
-@njit
+@subroutine
 def _add_range(words, table, i, step, start, stop, distance, field):
     """field[j] += step * table[h(i, j)] for start <= j < stop."""
     for first in range(start, stop, PIECE):

@@ -15,7 +15,6 @@ memory that they write to, so the caller may run them in parallel threads.
 """
 
 import numpy as np
-from numba import njit
 
 from proxcode.search._lane_kernels import (
     LANES,
@@ -30,7 +29,7 @@ from proxcode.search._lane_kernels import (
     smaller,
     store,
 )
-from proxcode.utils.jit import kernel
+from proxcode.utils.jit import kernel, subroutine
 
 # Codes whose bounds for all lanes are computed at a time: 16 KiB.
 LANE_BLOCK = 256
@@ -48,7 +47,7 @@ _SIGN = np.uint32(1 << 31)
 _ALL = np.uint32(0xFFFFFFFF)
 
 
-@njit
+@subroutine
 def _key(distance, position):
     """Return a key whose order is that of distances, then of positions. The distance must not be -0."""
     bits = bits_of(distance)
@@ -56,14 +55,14 @@ def _key(distance, position):
     return (np.uint64(ordered) << np.uint64(32)) | np.uint64(position)
 
 
-@njit
+@subroutine
 def _distance(key):
     """Return the distance of a key."""
     ordered = np.uint32(key >> np.uint64(32))
     return from_bits(ordered ^ (_SIGN if ordered & _SIGN else _ALL))
 
 
-@njit
+@subroutine
 def _sift_down(heap, n, place):
     """Move one key of a heap of n keys, whose largest key is the first, to its place."""
     key = heap[place]
@@ -77,7 +76,7 @@ def _sift_down(heap, n, place):
     heap[place] = key
 
 
-@njit
+@subroutine
 def _keep(found, size, k, limit, distance, position):
     """Keep a code nearer than the limit in a list with room for it; return the size of the list and the new limit.
 
@@ -96,7 +95,7 @@ def _keep(found, size, k, limit, distance, position):
     return size, min(limit, _distance(found[0]))
 
 
-@njit
+@subroutine
 def _widened(found):
     """Return a copy of lists, one in each row, with twice the room."""
     wider = np.empty((found.shape[0], 2 * found.shape[1]), np.uint64)
@@ -120,7 +119,7 @@ def sort_lists(found, sizes, stops, distance, position):
             _sift_down(keys, last, 0)
 
 
-@njit
+@subroutine
 def _exact(planes, offsets, table, position):
     """Return the distance from a query to one code, its table of shape (n_bytes, 256)."""
     total = offsets[position] if offsets.size else np.float32(0)
@@ -129,7 +128,7 @@ def _exact(planes, offsets, table, position):
     return total
 
 
-@njit
+@subroutine
 def _measure(planes, entries, start, n, units, totals):
     """Set entries j * LANES and following of `totals` to units[j] plus those of code start + j, for j < n."""
     n_bytes, first_code = planes.shape[0], np.uint64(start)
@@ -142,7 +141,7 @@ def _measure(planes, entries, start, n, units, totals):
             store(totals, j, total)
 
 
-@njit
+@subroutine
 def _in_units(limit, lowest, step):
     """Return the number of units from which a bound is at least the limit."""
     return np.uint16(min(max(np.ceil((limit - lowest) / step), 0.0), 65535.0))
@@ -208,7 +207,7 @@ def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, 
     return found
 
 
-@njit
+@subroutine
 def _add_weights(planes, best, weights, first, last, start, n, part):
     """Set part[j] to the sum of weights of the bits in which bytes first to last - 1 of code start + j differ."""
     begin = np.uint64(start)
@@ -229,7 +228,7 @@ def _add_weights(planes, best, weights, first, last, start, n, part):
             part[j] = add_if(total, x, np.uint8(1), w7)
 
 
-@njit
+@subroutine
 def _bound(planes, offsets, best, weights, step, lowest, start, n, part, bounds):
     """Set bounds[j] to a lower bound of the distance to code start + j, for j < n."""
     n_bytes = planes.shape[0]
@@ -244,7 +243,7 @@ def _bound(planes, offsets, best, weights, step, lowest, start, n, part, bounds)
             bounds[j] += step * np.float32(part[j])
 
 
-@njit
+@subroutine
 def _sum_entries(planes, offsets, table, start, n, totals):
     """Set totals[j] to the distance to code start + j, for j < n."""
     begin = np.uint64(start)

@@ -9,10 +9,10 @@ threads. All lists are in order of increasing position, so that ties are broken 
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
-from proxcode.utils.jit import kernel
+from proxcode.utils.jit import kernel, subroutine
 
 # Codes whose distances are computed at a time.
 BLOCK = 4096
@@ -34,7 +34,7 @@ def _add_differing(typingctx, total, a, b):
     return types.uint8(types.uint8, types.uint8, types.uint8), codegen
 
 
-@njit
+@subroutine
 def _add_planes(planes, query, first, last, start, n, out):
     """Add to out[j] the number of differing bits in bytes first to last - 1 of code start + j."""
     begin, b = np.uint64(start), first
@@ -52,7 +52,7 @@ def _add_planes(planes, query, first, last, start, n, out):
         b += 1
 
 
-@njit
+@subroutine
 def _measure(planes, query, start, n, part, out):
     """Set out[j] to the distance from the query to code start + j, for j < n."""
     n_bytes = planes.shape[0]
@@ -64,7 +64,7 @@ def _measure(planes, query, start, n, part, out):
             out[j] = part[j] if first == 0 else out[j] + part[j]
 
 
-@njit
+@subroutine
 def _least(values, start, stop):
     """Return the minimum of values[start:stop]."""
     least = np.uint16(65535)
@@ -73,7 +73,7 @@ def _least(values, start, stop):
     return least
 
 
-@njit
+@subroutine
 def doubled(values):
     """Return a copy of an array of uint64 with twice the size."""
     larger = np.empty(2 * values.size, np.uint64)
@@ -82,7 +82,7 @@ def doubled(values):
     return larger
 
 
-@njit
+@subroutine
 def _append_near(values, n, k, limit, n_found, counts, first_key, first_position, found, size):
     """Append the codes of a block at distance at most `limit`, which falls as codes are found, to the list.
 

@@ -1,10 +1,9 @@
 """Numba kernels of multi-index hashing: building and searching the hash tables."""
 
 import numpy as np
-from numba import njit
 
 from proxcode.search._scan_kernels import CHUNK, doubled
-from proxcode.utils.jit import kernel
+from proxcode.utils.jit import kernel, subroutine
 from proxcode.utils.kernels import popcount
 
 # Costs are in units of one code examined in its bucket, about a nanosecond; all others are dominated by memory latency.
@@ -54,7 +53,7 @@ def fill_buckets(planes, keys, ends, positions, filters):
         filters[place] = word
 
 
-@njit
+@subroutine
 def _sort(keys, size, n_key_bits, spare):
     """Sort the first `size` keys; return the array with the result and an array for later use as `spare`."""
     if size < MANY:
@@ -90,7 +89,7 @@ def _sort(keys, size, n_key_bits, spare):
     return keys, spare
 
 
-@njit
+@subroutine
 def _next_mask(mask):
     """Return the next larger number with the same number of ones (Gosper's hack)."""
     lowest = mask & -mask
@@ -98,7 +97,7 @@ def _next_mask(mask):
     return ripple | (((mask ^ ripple) >> 2) // lowest)
 
 
-@njit
+@subroutine
 def _select(filters, word, start, stop, limit, chosen):
     """Write the places whose filter differs from a word in at most `limit` bits to `chosen`; return their number."""
     n = 0
@@ -109,13 +108,13 @@ def _select(filters, word, start, stop, limit, chosen):
     return n
 
 
-@njit
+@subroutine
 def _clear(values):
     for i in range(values.size):
         values[i] = 0
 
 
-@njit
+@subroutine
 def _differing_bits(planes, i, query, out):
     """Set `out` to the bits in which code i differs from a query, in words of eight bytes."""
     _clear(out)
@@ -123,7 +122,7 @@ def _differing_bits(planes, i, query, out):
         out[b // 8] |= np.uint64(planes[b, i] ^ query[b]) << np.uint64(8 * (b % 8))
 
 
-@njit
+@subroutine
 def _ones(words, mask):
     """Return the number of ones of some words under a mask."""
     ones = np.uint64(0)
@@ -132,7 +131,7 @@ def _ones(words, mask):
     return np.int64(ones)
 
 
-@njit
+@subroutine
 def _is_new(diff, masks, bounds):
     """Return whether a code differs from the query in more bits of each chunk than earlier levels have examined."""
     is_new = True
@@ -141,7 +140,7 @@ def _is_new(diff, masks, bounds):
     return is_new
 
 
-@njit
+@subroutine
 def _lower_limit(found, start, stop, shift, k, limit, below, counts):
     """Count new codes and return (limit, below).
 
@@ -157,7 +156,7 @@ def _lower_limit(found, start, stop, shift, k, limit, below, counts):
     return limit, below
 
 
-@njit
+@subroutine
 def _probe_one(planes, query, keys, words, tables, k, radius, budget, shift, memory, found):
     """Collect the codes in the buckets of one query, level by level.
 

@@ -31,19 +31,29 @@ if hasattr(os, "register_at_fork"):
 
 # Size in bytes of the digest at the end of a file.
 DIGEST = 32
+# Options that leave out numba's wrappers for calls from C and from Python: they take a fifth of the time to compile.
+NOT_FOR_C: dict[str, Any] = {"no_cfunc_wrapper": True}
+NOT_FOR_PYTHON: dict[str, Any] = {"no_cpython_wrapper": True}
 
 
 def kernel(function: Callable[..., Any] | None = None, *, fastmath: bool = False) -> Any:
     """Compile a function at its first call, and keep it for later processes; a decorator."""
     if function is None:
         return lambda function: kernel(function, fastmath=fastmath)
-    compiled = numba.njit(nogil=True, fastmath=fastmath)(function)
+    compiled = numba.njit(nogil=True, fastmath=fastmath, **NOT_FOR_C)(function)
     try:
-        compiled._cache = KernelCache(function)  # type: ignore[attr-defined]
+        compiled._cache = KernelCache(function)
     except (RuntimeError, OSError) as error:
         # Numba finds no folder that can be written.
-        compiled._cache = NoCache(error)  # type: ignore[attr-defined]
+        compiled._cache = NoCache(error)
     return compiled
+
+
+def subroutine(function: Callable[..., Any] | None = None, **options: Any) -> Any:
+    """Compile a function that kernels call, and Python cannot; a decorator with the options of `numba.njit`."""
+    if function is None:
+        return lambda function: subroutine(function, **options)
+    return numba.njit(**NOT_FOR_C, **NOT_FOR_PYTHON, **options)(function)
 
 
 @cache
