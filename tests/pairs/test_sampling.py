@@ -7,6 +7,7 @@ import pytest
 from proxcode import ProximityPreservingCode, WithinRadius
 from proxcode.hamming import GrowingCode, pack, to_words
 from proxcode.pairs import ListedPairs, NearLists, SameClassPairs, SharedLabelPairs
+from proxcode.pairs._count_kernels import draw_far
 from proxcode.pairs.drawn_far import DrawnForm, shares
 from proxcode.pairs.labels import FULL_BITS, MAX_CANDIDATES, MIN_SUBSET
 from proxcode.utils.rows import ALL
@@ -312,3 +313,14 @@ def test_balanced_labels_weigh_each_class_alike():
     np.testing.assert_allclose(pairs.labels().sum(axis=0), 1)
     np.testing.assert_array_equal(pairs.labels().toarray() > 0, SameClassPairs(classes).labels().toarray())
     assert pairs.take(np.arange(50)).balanced
+
+
+def test_rounding_draws_no_pair_beyond_the_last(rng):
+    """Sums of shares that round up to 2 stay at 1 after a draw: no further pair may be drawn."""
+    n, n_compared = 20, 5
+    circle = np.concatenate([np.arange(n), np.arange(n_compared)])
+    words = np.ascontiguousarray(random_code(rng, n, 12).words[:, circle])
+    starts, none = np.full(n, np.nextafter(1.0, 0.0)), np.zeros(n + 1, np.int64)
+    drawn = np.zeros((3, 16 * n), np.int32)
+    n_drawn = draw_far(words, circle, n_compared, np.ones(13), none, none[:0], starts, 0, n, *drawn)
+    assert n_drawn == n * n_compared

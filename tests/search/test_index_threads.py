@@ -79,7 +79,7 @@ def test_threads_that_add_remove_and_search(rng):
 @pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda index: pickle.loads(pickle.dumps(index))])
 def test_copies_have_locks_of_their_own(rng, duplicate):
     index = HammingIndex(16).add(random_codes(rng, 5, 16))
-    with index._changing:
+    with index._changing.own:
         other = duplicate(index)
         other.add(random_codes(rng, 5, 16)).remove([0])
     assert (len(index), len(other)) == (5, 9)
@@ -95,7 +95,7 @@ def test_a_process_forked_while_another_thread_changes_the_index_is_not_blocked(
     held, release = threading.Event(), threading.Event()
 
     def hold():
-        with index._changing, index._snapshot.engine._building:
+        with index._changing.own, index._snapshot.engine._building.own:
             held.set()
             release.wait(60)
 
@@ -123,7 +123,7 @@ def test_a_lock_excludes_other_threads():
 
     def work(thread):
         for _ in range(200):
-            with lock:
+            with lock.own:
                 inside.append(thread)
                 most.append(len(inside))
                 inside.pop()

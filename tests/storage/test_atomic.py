@@ -279,3 +279,21 @@ def test_file_systems_without_locks_and_synced_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", sync)
     write(tmp_path / "a")
     assert (tmp_path / "a").read_text() == "new"
+
+
+def test_a_replaced_file_keeps_its_permissions(tmp_path):
+    path = tmp_path / "private"
+    path.touch(0o600)
+    write(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    write_resumable(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_link_that_is_replaced_does_not_pass_permissions_on(tmp_path):
+    target, plain = tmp_path / "target", tmp_path / "plain"
+    target.touch(0o600)
+    plain.touch()
+    (tmp_path / "link").symlink_to(target)
+    write(tmp_path / "link")
+    assert (tmp_path / "link").stat().st_mode == plain.stat().st_mode

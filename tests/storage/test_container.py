@@ -13,6 +13,7 @@ from safetensors.numpy import save_file
 
 import proxcode
 from proxcode import LinearHash, ProximityPreservingCode
+from proxcode.storage import container
 from proxcode.storage.container import FORMAT, kind_of, read_file, write_file
 
 
@@ -186,3 +187,16 @@ def test_the_header_is_readable_json(small):
     assert (header["kind"], header["format"]) == ("model", 2)
     assert header["content"]["versions"]["proxcode"] == proxcode.__version__
     assert header["content"]["hash_function"]["class"] == "LinearHash"
+
+
+def test_a_header_that_readers_refuse_is_not_written(path, monkeypatch):
+    content = {"names": ["a"] * 100}
+    write_file(path, "model", content, {})
+    before = path.read_bytes()
+    size = int.from_bytes(before[:8], "little")
+    # Quotes are escaped in the header: it is longer than the content.
+    assert size > len(json.dumps(content)) + 200
+    monkeypatch.setattr(container, "MAX_HEADER", size - 1)
+    with pytest.raises(ValueError, match=rf"the content of .* has {size} characters: pass long lists as NumPy arrays"):
+        write_file(path, "model", content, {})
+    assert path.read_bytes() == before

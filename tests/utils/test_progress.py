@@ -150,3 +150,31 @@ def test_short_commands_write_nothing_to_a_pipe(digits, tmp_path):
     np.save(tmp_path / "few.npy", digits[0][:100])
     np.save(tmp_path / "y.npy", digits[1][:100])
     call("fit", tmp_path / "few.npy", "--labels", tmp_path / "y.npy", "--bits", 5, "-o", tmp_path / "m")
+
+
+def test_a_process_without_standard_error_shows_nothing(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    with ProgressDisplay("encoded", "rows", clock=(clock := Clock())) as progress:
+        clock.now += 20
+        progress.update(3)
+    assert progress.done == 3
+
+
+class Gone(io.StringIO):
+    """Pipe whose reader has ended, or terminal that was closed."""
+
+    def write(self, text):
+        raise BrokenPipeError
+
+
+class GoneTerminal(Gone, Terminal):
+    pass
+
+
+@pytest.mark.parametrize("file", [Gone(), GoneTerminal()], ids=["pipe", "terminal"])
+def test_work_goes_on_where_progress_cannot_be_written(file):
+    with ProgressDisplay("encoded", "rows", 10, file=file, clock=(clock := Clock())) as progress:
+        for _ in range(3):
+            clock.now += 20
+            progress.update(3)
+    assert progress.done == 9

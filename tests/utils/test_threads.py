@@ -1,10 +1,13 @@
 """The shared pool of threads: order, errors, nested work, forks."""
 
+import gc
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
+import weakref
 from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 
@@ -12,7 +15,7 @@ import joblib
 import pytest
 from threadpoolctl import threadpool_info
 
-from proxcode.utils import blocks
+from proxcode.utils import blocks, threads
 from proxcode.utils.threads import in_order, in_threads
 
 
@@ -140,3 +143,89 @@ def test_a_limit_of_blas_that_fails_is_set_the_next_time(monkeypatch):
             limit.__enter__()
     with limit:
         assert {info["num_threads"] for info in threadpool_info() if info["user_api"] == "blas"} == {1}
+
+
+@pytest.fixture
+def no_thread_starts(monkeypatch):
+    """Return a function after which no thread can be started, as with a limit on processes."""
+
+    def fails(thread):
+        raise RuntimeError("can't start new thread")
+
+    threads._shared_pool.cache_clear()
+    yield lambda: monkeypatch.setattr(threading.Thread, "start", fails)
+    threads._shared_pool.cache_clear()
+
+
+def test_work_is_done_where_no_thread_can_be_started(no_thread_starts, monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    no_thread_starts()
+    assert in_threads(lambda x: x * x, range(9), 2) == [x * x for x in range(9)]
+    assert list(in_order(lambda x: x * x, range(9))) == [x * x for x in range(9)]
+
+
+def test_work_that_no_thread_began_is_neither_kept_nor_run_later(no_thread_starts):
+    class Data:
+        pass
+
+    data, free, n_runs = Data(), threading.Event(), []
+    # The only thread of the pool is busy, and a second one cannot be started.
+    threads._shared_pool().submit(free.wait, 60)
+    no_thread_starts()
+    in_threads(lambda _, data=data: n_runs.append(1), range(5), 2)
+    kept = weakref.ref(data)
+    del data
+    gc.collect()
+    free.set()
+    threads._shared_pool().shutdown(wait=True)
+    assert kept() is None
+    assert len(n_runs) == 5
+
+
+INTERRUPTED = """
+import signal, sys, time
+from proxcode.utils.locks import ForkSafeLock
+
+lock, n_interrupts, deadline = ForkSafeLock(), 0, time.monotonic() + 60
+while n_interrupts < 500 and time.monotonic() < deadline:
+    signal.setitimer(signal.ITIMER_REAL, 0.0003 + 1e-7 * n_interrupts)
+    try:
+        while True:
+            with lock.own:
+                pass
+    except KeyboardInterrupt:
+        n_interrupts += 1
+    if lock.own.locked():
+        sys.exit("the lock is closed for ever")
+"""
+SIGNAL_IS_AN_INTERRUPT = "import signal; signal.signal(signal.SIGALRM, signal.default_int_handler)\n"
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends signals")
+def test_an_interrupt_leaves_locks_open():
+    subprocess.run([sys.executable, "-c", SIGNAL_IS_AN_INTERRUPT + INTERRUPTED], check=True, timeout=120)
+
+
+INTERRUPTED_SCAN = """
+import sys
+import numpy as np
+from proxcode import FloatQueries, HammingIndex
+
+rng = np.random.default_rng(0)
+codes = rng.integers(0, 256, (1_000_000, 8), np.uint8)
+index = HammingIndex(64, tables=False, n_threads=1).add(codes)
+for queries in (codes[:20], *(FloatQueries.from_weights(rng.normal(size=(n, 64))) for n in (1, 40))):
+    index.search(queries)
+    for number in range(10):
+        signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.001 * number)
+        try:
+            while True:
+                index.search(queries)
+        except KeyboardInterrupt:
+            pass
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that sends signals")
+def test_an_interrupted_search_raises_keyboard_interrupt():
+    subprocess.run([sys.executable, "-c", SIGNAL_IS_AN_INTERRUPT + INTERRUPTED_SCAN], check=True, timeout=120)

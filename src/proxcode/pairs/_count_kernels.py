@@ -84,7 +84,8 @@ def draw_far(words, circle, n_compared, share, indptr, indices, starts, first_ro
                     continue
                 for column in range(group, group + GROUP):
                     s += own_share[column]
-                    if s >= 1.0:
+                    # By rounding s may be 1 again at a column beyond the last one, whose share is 0.
+                    if s >= 1.0 and own_share[column] > 0.0:
                         s -= 1.0
                         j = circle[np.uint64(start) + column]
                         if not _is_listed(indptr, indices, i, j):

@@ -204,7 +204,8 @@ def scan_lanes(planes, offsets, tables, entries, smallest_offset, step, lowest, 
                                 found = _widened(found)
                             sizes[q], limits[q] = _keep(found[q], sizes[q], k, limits[q], value, block + j)
                             units[q] = _in_units(limits[q], lowest[q], step)
-    return found
+    # A new array: an interrupt would become a SystemError if an argument were returned.
+    return found.copy()
 
 
 @subroutine
@@ -302,4 +303,5 @@ def scan_one(planes, offsets, table, best, weights, step, lowest, k, limit, star
                         if sizes[0] == found.shape[1] < k:
                             found = _widened(found)
                         sizes[0], limit = _keep(found[0], sizes[0], k, limit, value, block + j)
-    return found
+    # A new array: an interrupt would become a SystemError if an argument were returned.
+    return found.copy()

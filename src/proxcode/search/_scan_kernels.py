@@ -131,8 +131,6 @@ def scan(planes, queries, k, start, stop, limit, n_found, counts, part, values, 
     -------
     found : ndarray of uint64
         Results: (q * n_distances + distance) << 32 | position, for each q in order of position.
-    size : int
-        Their number.
     """
     n_distances, size = counts.shape[1], np.int64(0)
     for block in range(start, stop, BLOCK):
@@ -145,21 +143,22 @@ def scan(planes, queries, k, start, stop, limit, n_found, counts, part, values, 
             size, limit[q], n_found[q] = _append_near(
                 values, n, k, limit[q], n_found[q], counts[q], first_key, first_position, found, size
             )
-    return found, size
+    # A new array: an interrupt would become a SystemError if an argument were returned.
+    return found[:size].copy()
 
 
 @kernel
-def sort_found(found, size, n_distances, ends, distance, position):
+def sort_found(found, n_distances, ends, distance, position):
     """Sort the results of `scan` by query and distance, equal ones as they were found.
 
     Sets `distance` and `position`, and ends[key] to the end of the results of that key. The array `ends` has one entry
     more than there are keys and holds zeros.
     """
-    for i in range(size):
+    for i in range(found.size):
         ends[np.int64(found[i] >> HALF) + 1] += 1
     for key in range(1, ends.size):
         ends[key] += ends[key - 1]
-    for i in range(size):
+    for i in range(found.size):
         key = np.int64(found[i] >> HALF)
         place = ends[key]
         ends[key] += 1

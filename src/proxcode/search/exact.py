@@ -98,7 +98,7 @@ class ExactSearch:
 
     def _tables_for(self, codes: BytePlanes) -> MultiIndex | None:
         """Return hash tables of most of the codes if they are requested or worth their cost."""
-        with self._building:
+        with self._building.own:
             if self._out_of_memory:
                 is_due = False
             elif self.multi_index is not None:
@@ -180,10 +180,10 @@ def scan_codes(planes: Codes, queries: Codes, k: int, radius: int, start: int, s
     limit, n_found = np.full(n_queries, radius), np.zeros(n_queries, np.int64)
     counts = np.zeros((n_queries, n_distances), np.int64)
     part, values, found = np.empty(BLOCK, np.uint8), np.empty(BLOCK, np.uint16), np.empty(2 * BLOCK, np.uint64)
-    found, size = scan(planes, queries, k, start, stop, limit, n_found, counts, part, values, found)
+    found = scan(planes, queries, k, start, stop, limit, n_found, counts, part, values, found)
     ends = np.zeros(n_queries * n_distances + 1, np.int64)
-    distance, position = np.empty(size, np.int32), np.empty(size, np.int64)
-    sort_found(found, size, n_distances, ends, distance, position)
+    distance, position = np.empty(len(found), np.int32), np.empty(len(found), np.int64)
+    sort_found(found, n_distances, ends, distance, position)
     return split_by_query(k, ends[n_distances - 1 :: n_distances], distance, position)
 
 

@@ -80,7 +80,7 @@ class StoredOffsets:
         """Return the offsets of the codes, of which there is at least one; none if the function is None."""
         if function is None:
             return CodeOffsets()
-        with self._lock:
+        with self._lock.own:
             # Results of other calls are never written to: each change makes a new array.
             known = self._offsets if function == self._function else CodeOffsets()
             n, start = codes.n_codes, len(known.values)

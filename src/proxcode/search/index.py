@@ -120,7 +120,7 @@ class HammingIndex(CodeStore):
     def add(self, codes: ArrayLike, ids: ArrayLike | None = None) -> Self:
         """Add codes; parameters as in `CodeStore.add`."""
         codes = check_codes(codes, self.n_bits)
-        with self._changing:
+        with self._changing.own:
             before = self._snapshot
             ids_after = before.ids.extended(len(codes), ids)
             self._snapshot = Snapshot(codes=before.codes.extended(codes), ids=ids_after, engine=before.engine)
@@ -128,7 +128,7 @@ class HammingIndex(CodeStore):
 
     def remove(self, ids: ArrayLike) -> Self:
         """Remove codes; parameters as in `CodeStore.remove`."""
-        with self._changing:
+        with self._changing.own:
             before = self._snapshot
             removed = before.ids.find(ids)
             if len(removed):

@@ -173,8 +173,11 @@ def _remove_others(partial: Path, path: Path) -> None:
 
 
 def _publish(partial: Path, path: Path, overwrite: bool) -> None:
-    """Give a complete temporary file the name of the output."""
+    """Give a complete temporary file the name of the output, and the permissions of the file that it replaces."""
     if overwrite:
+        if path.is_file() and not path.is_symlink():
+            with suppress(PermissionError):
+                partial.chmod(stat.S_IMODE(path.stat().st_mode))
         partial.replace(path)
         return
     try:

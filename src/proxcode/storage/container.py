@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from proxcode.storage.atomic import atomic_write
 
 FORMAT = 2
-# Largest header of a safetensors file that its readers accept, in bytes, less what names and shapes of arrays take.
-MAX_HEADER = 90_000_000
+# Largest header of a safetensors file that its readers accept, in bytes.
+MAX_HEADER = 100_000_000
 # Characters of the reason given by another library that an error message shows.
 MAX_REASON = 300
 _META = "__metadata__"  # of safetensors: not an array
@@ -39,19 +39,15 @@ def write_file(
     """Write a file of ours; equal content gives equal bytes."""
     header: dict[str, Any] = {"kind": kind, "format": FORMAT, "content": dict(content)}
     header["digest"] = _digest(header, tensors)
-    text = _as_json(header)
+    text, arrays = _tensor_header(tensors, {"proxcode": _as_json(header)})
     if len(text) > MAX_HEADER:
         raise ValueError(f"the content of {path} has {len(text):,} characters: pass long lists as NumPy arrays.")
     with atomic_write(path, overwrite=overwrite) as partial:
-        _write_tensors(partial, tensors, {"proxcode": text})
+        _write_tensors(partial, text, arrays)
 
 
-def _write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) -> None:
-    """Write a safetensors file.
-
-    The library's own function puts a file of its own in the place of the one it is given: neither the lock nor the sync
-    of `atomic_write` would reach it.
-    """
+def _tensor_header(tensors: Tensors, metadata: Mapping[str, str]) -> tuple[bytes, list[NDArray[Any]]]:
+    """Return the header of a safetensors file, and the arrays in the order in which they follow it."""
     entries: dict[str, Any] = {_META: dict(metadata)}
     ordered = sorted(tensors.items(), key=lambda named: (-named[1].dtype.itemsize, named[0]))  # so all are aligned
     arrays = [np.asarray(tensor, tensor.dtype.newbyteorder("<"), order="C") for _, tensor in ordered]
@@ -60,7 +56,15 @@ def _write_tensors(path: Path, tensors: Tensors, metadata: Mapping[str, str]) ->
         start, end = end, end + array.nbytes
         entries[name] = {"dtype": _NAMES[array.dtype], "shape": array.shape, "data_offsets": (start, end)}
     text = json.dumps(entries, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
+    return text + b" " * (-len(text) % 8), arrays
+
+
+def _write_tensors(path: Path, text: bytes, arrays: list[NDArray[Any]]) -> None:
+    """Write a safetensors file.
+
+    The library's own function puts a file of its own in the place of the one it is given: neither the lock nor the sync
+    of `atomic_write` would reach it.
+    """
     with path.open("wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for array in arrays:

@@ -42,13 +42,13 @@ class _OneThread:
         self._limit: Any = None
 
     def __enter__(self) -> None:
-        with self._lock:
+        with self._lock.own:
             if self._holders == 0:
                 self._limit = _blas().limit(limits=1)
             self._holders += 1
 
     def __exit__(self, *error: object) -> None:
-        with self._lock:
+        with self._lock.own:
             self._holders -= 1
             if self._holders == 0:
                 self._limit.restore_original_limits()

@@ -3,10 +3,13 @@
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, Self, TextIO, TypeVar
 
 # Shortest time between two lines, in seconds.
 INTERVAL = 10.0
+# Errors of a terminal or a reader of a pipe that is gone, and of a closed file.
+GONE = (OSError, ValueError)
 
 T = TypeVar("T")
 
@@ -55,7 +58,8 @@ class ProgressDisplay:
         self.verb, self.unit, self.total, self.done = verb, unit, total, done
         self._file = sys.stderr if file is None else file
         self._clock = time.monotonic if clock is None else clock
-        self._is_shown = shown
+        # Standard error is None where a program runs without one.
+        self._is_shown = shown and self._file is not None
         self._bar: Any = None
 
     def __enter__(self) -> Self:
@@ -64,16 +68,25 @@ class ProgressDisplay:
         if self._is_shown and self._file.isatty():
             from tqdm import tqdm
 
-            self._bar = tqdm(total=self.total, initial=self.done, unit=f" {self.unit}", file=self._file)
+            with suppress(*GONE):
+                self._bar = tqdm(total=self.total, initial=self.done, unit=f" {self.unit}", file=self._file)
         return self
 
     def __exit__(self, *error: object) -> None:
         if self._bar is not None:
-            self._bar.close()
+            with suppress(*GONE):
+                self._bar.close()
 
     def update(self, n: int = 1, note: str = "") -> None:
         """Add `n` to the work done, and show it if it is time to; `note` is a figure of the latest part."""
         self.done += n
+        try:
+            self._show(n, note)
+        except GONE:
+            # The work goes on.
+            self._is_shown, self._bar = False, None
+
+    def _show(self, n: int, note: str) -> None:
         if self._bar is not None:
             if note:
                 self._bar.set_postfix_str(note, refresh=False)

@@ -81,10 +81,26 @@ def _next(waiting: deque[int]) -> int | None:
 
 def _begin(function: Callable[..., Result], *arguments: Any) -> Future[Result] | None:
     """Give work to the pool; return None where no thread can be started, as when the interpreter ends."""
+    future: Future[Result] = Future()
+    work = [(function, arguments)]
+
+    def run() -> None:
+        if not future.set_running_or_notify_cancel():
+            return
+        try:
+            function, arguments = work.pop()
+            future.set_result(function(*arguments))
+        except BaseException as error:
+            future.set_exception(error)
+
     try:
-        return _shared_pool().submit(function, *arguments)
+        _shared_pool().submit(run)
     except RuntimeError:
+        # The pool may keep what it could not begin, and run it later.
+        future.cancel()
+        work.clear()
         return None
+    return future
 
 
 def _end(futures: Sequence[Future[Any]]) -> None:
