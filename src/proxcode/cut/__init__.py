@@ -4,6 +4,7 @@ from proxcode.cut.annealing.search import Annealing
 from proxcode.cut.bounds.base import UpperBound
 from proxcode.cut.bounds.certificates import SuitableBound, certify
 from proxcode.cut.bounds.cycles import CycleBound
+from proxcode.cut.bounds.packing import CyclePackingBound
 from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.initial import (
@@ -28,6 +29,7 @@ __all__ = [
     "BitUpdate",
     "Cut",
     "CycleBound",
+    "CyclePackingBound",
     "DenseGraph",
     "Frustration",
     "GivenGuess",

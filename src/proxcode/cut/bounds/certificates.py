@@ -3,37 +3,61 @@
 1. sum_ij |w_ij|, which is attained if no edge is frustrated; every search gives this bound.
 2. Enumeration: `Annealing` tries all partitions if the reduced graph has at most 20 nodes.
 3. `SemidefiniteBound`: the dual of the semidefinite relaxation.
-4. `CycleBound`: a linear program over the cycles that cannot be free of frustration, for sparse graphs.
+4. `CyclePackingBound`: cycles that share no edge and cannot be free of frustration, for graphs of any size.
+5. `CycleBound`: a linear program over the cycles of the same kind, for sparse graphs.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 from numpy.random import Generator
 
-from proxcode.cut.bounds.base import UpperBound, checked_bound
+from proxcode.cut.annealing.tuning import TUNING
+from proxcode.cut.bounds.base import UpperBound, attainable, checked_bound
 from proxcode.cut.bounds.cycles import CycleBound
+from proxcode.cut.bounds.packing import CyclePackingBound
 from proxcode.cut.bounds.semidefinite import SemidefiniteBound
-from proxcode.cut.graph import ExplicitGraph
+from proxcode.cut.graph import DenseGraph, ExplicitGraph
 from proxcode.cut.result import Cut, Partition
 from proxcode.cut.validation import RandomState, as_generator, check_time_limit
 
 # Largest number of edges per node for the cycle bound (20 neighbours on average): cycles are short, and the linear
 # program is small.
 FEW_EDGES = 10
+# Number of edges above which the linear program adds nothing to the packing of cycles within minutes.
+LARGE = 200_000
+# Part of the time limit after which the packing of cycles ends, if the semidefinite bound follows.
+PACKING_SHARE = 0.5
 
 
 class SuitableBound(UpperBound):
-    """`CycleBound()` if nodes have at most 20 edges on average, otherwise `SemidefiniteBound()`."""
+    """The bound that suits the number of nodes and edges.
+
+    If nodes have at most 20 edges on average, `CycleBound()`, or above 200,000 edges the packing alone,
+    `CyclePackingBound()`. Otherwise the better one of `CyclePackingBound()` and `SemidefiniteBound()`; the semidefinite
+    bound is the only one for a dense array of more than 2,000 nodes, whose list of edges would be long.
+    """
 
     def bound(
         self, graph: ExplicitGraph, partition: Partition, rng: Generator, time_limit: float | None = None
     ) -> float:
         """Return the bound."""
-        has_few_edges = graph.count_edges() <= FEW_EDGES * graph.n_nodes
-        chosen = CycleBound() if has_few_edges else SemidefiniteBound()
-        return chosen.bound(graph, partition, rng, time_limit)
+        n_edges = graph.count_edges()
+        if n_edges <= FEW_EDGES * graph.n_nodes:
+            chosen = CycleBound() if n_edges <= LARGE else CyclePackingBound()
+            return chosen.bound(graph, partition, rng, time_limit)
+        by_vectors = SemidefiniteBound()
+        if isinstance(graph, DenseGraph) and graph.n_nodes > TUNING.dense_reducible:
+            return by_vectors.bound(graph, partition, rng, time_limit)
+        start = time.perf_counter()
+        share = None if time_limit is None else PACKING_SHARE * time_limit
+        packing = CyclePackingBound().bound(graph, partition, rng, share)
+        if attainable(graph, packing) <= graph.value(partition):
+            return packing
+        left = None if time_limit is None else time_limit - (time.perf_counter() - start)
+        return min(packing, by_vectors.bound(graph, partition, rng, left))
 
 
 def certify(
