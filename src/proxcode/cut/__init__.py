@@ -9,6 +9,7 @@ from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, SparseGraph, sparse_graph
 from proxcode.cut.initial import (
     AlonNaorGuess,
+    BilinearGuess,
     GivenGuess,
     InitialGuess,
     LaplacianGuess,
@@ -21,11 +22,13 @@ from proxcode.cut.ising import GroundState, ising_ground_state, sample
 from proxcode.cut.problems import Frustration, MaxCut, frustration, max_cut
 from proxcode.cut.restarts import BitUpdate, LocalSearch, NoUpdate, Restarts, VectorUpdate
 from proxcode.cut.result import Cut, Progress
+from proxcode.cut.rounding import HyperplaneRounding, KrivineRounding, Rounding, TruncatedRounding
 from proxcode.cut.search import Search, signed_cut
 
 __all__ = [
     "AlonNaorGuess",
     "Annealing",
+    "BilinearGuess",
     "BitUpdate",
     "Cut",
     "CycleBound",
@@ -34,7 +37,9 @@ __all__ = [
     "Frustration",
     "GivenGuess",
     "GroundState",
+    "HyperplaneRounding",
     "InitialGuess",
+    "KrivineRounding",
     "LaplacianGuess",
     "LocalSearch",
     "MaxCut",
@@ -43,12 +48,14 @@ __all__ = [
     "ProjectionGuess",
     "RandomGuess",
     "Restarts",
+    "Rounding",
     "Search",
     "SemidefiniteBound",
     "SignedGraph",
     "SignedLaplacianGuess",
     "SparseGraph",
     "SuitableBound",
+    "TruncatedRounding",
     "UpperBound",
     "VectorUpdate",
     "as_graph",

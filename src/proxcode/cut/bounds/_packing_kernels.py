@@ -16,7 +16,7 @@ CANDIDATES = 8
 @subroutine
 def _trace_back(node, memory, length):
     """Append to a path of some length the edges from a node back to where its search began; returns the new length."""
-    _, previous, through, _, path = memory
+    _, previous, through, path, _ = memory
     while previous[node] >= 0:
         path[length] = through[node]
         length += 1
@@ -27,7 +27,7 @@ def _trace_back(node, memory, length):
 @subroutine
 def _forget(memory, end):
     """Reset the nodes that a search has reached."""
-    side, queues = memory[0], memory[3]
+    side, queues = memory[0], memory[4]
     for s in range(2):
         for position in range(end[s]):
             side[queues[s, position]] = 0
@@ -41,7 +41,7 @@ def _shortest_path(u, v, max_hops, satisfied, capacity, demand, memory):
     is none, and the number of entries read. Of several paths, one is chosen that meets where demand is low.
     """
     starts, ends, neighbors, numbers = satisfied
-    side, previous, through, queues, path = memory
+    side, previous, through, path, queues = memory
     side[u], side[v] = 1, 2
     previous[u], previous[v] = -1, -1
     queues[0, 0], queues[1, 0] = u, v
@@ -98,7 +98,7 @@ def pack_cycles(pending, start, first, second, max_hops, satisfied, capacity, de
     is replaced by -1. Ends when about `budget` entries have been read; returns the sum of the capacities taken and the
     number of edges of `pending` that are done.
     """
-    path = memory[4]
+    path = memory[3]
     packed, n_read = 0.0, 0
     for number in range(start, pending.size):
         edge, length = pending[number], 1

@@ -87,7 +87,7 @@ def packed_weight(graph: SparseGraph, partition: Partition, deadline: float = fl
     is_negative = weight * partition[first] * partition[second] < 0
     size, n = np.abs(weight), graph.n_nodes
     satisfied, frustrated = (
-        sum(np.bincount(ends[chosen], size[chosen], n) for ends in (first, second))
+        np.bincount(first[chosen], size[chosen], n) + np.bincount(second[chosen], size[chosen], n)
         for chosen in (~is_negative, is_negative)
     )
     capacity = _exact_capacity(size)
@@ -133,5 +133,4 @@ def _satisfied_rows(
 
 def _search_memory(n: int, kind: type) -> tuple[NDArray[Any], ...]:
     """Return the arrays that a breadth-first search from two ends writes to; the first one is zero between searches."""
-    previous, through, path = (np.empty(n, kind) for _ in range(3))
-    return np.zeros(n, np.int8), previous, through, np.empty((2, n), kind), path
+    return np.zeros(n, np.int8), *(np.empty(n, kind) for _ in range(3)), np.empty((2, n), kind)
