@@ -1,6 +1,7 @@
 """The packing of negative cycles: never above the smallest frustrated weight, and close to it on large networks."""
 
 import time
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,7 @@ from proxcode.cut import (
     sparse_graph,
 )
 from proxcode.cut.annealing.reduction import Reduction
+from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.bounds import packing
 from proxcode.cut.bounds.packing import packed_weight
 
@@ -214,23 +216,36 @@ def test_a_time_limit_ends_the_packing_with_a_bound_that_holds(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("limit", "expected"), [(10**9, [CycleBound]), (100, [CyclePackingBound])], ids=["small", "large"]
+    ("limit", "noise", "expected"),
+    [
+        (10**9, 0.1, [CycleBound]),
+        (100, 0.1, [CyclePackingBound]),
+        (100, 0.5, [CyclePackingBound, SemidefiniteBound]),
+    ],
+    ids=["small", "large", "random signs"],
 )
-def test_large_sparse_graphs_are_bounded_by_the_packing(limit, expected, rng, monkeypatch):
-    assert called_by_default(sparse_graph(400, *network(rng, 400, 2000)), limit, rng, monkeypatch) == expected
+def test_large_sparse_graphs_are_bounded_by_the_packing_where_it_is_near(limit, noise, expected, rng, monkeypatch):
+    graph = sparse_graph(400, *network(rng, 400, 2000, noise))
+    assert called_by_default(graph, limit, monkeypatch) == expected
 
 
 def test_graphs_of_many_edges_get_the_better_of_two_bounds(rng, monkeypatch):
-    graph = sparse_graph(100, *network(rng, 100, 3000))
-    assert called_by_default(graph, 100, rng, monkeypatch) == [CyclePackingBound, SemidefiniteBound]
+    graph = sparse_graph(100, *network(rng, 100, 3000, noise=0.5))
     partition = signed_cut(graph, random_state=0).partition
     alone = [
         kind().bound(graph, partition, np.random.default_rng(0)) for kind in (CyclePackingBound, SemidefiniteBound)
     ]
     assert SuitableBound().bound(graph, partition, np.random.default_rng(0)) == min(alone)
+    assert called_by_default(graph, 100, monkeypatch) == [CyclePackingBound, SemidefiniteBound]
 
 
-def called_by_default(graph, limit, rng, monkeypatch):
+def test_large_dense_arrays_are_bounded_by_vectors_alone(rng, monkeypatch):
+    monkeypatch.setattr("proxcode.cut.bounds.certificates.TUNING", replace(TUNING, dense_reducible=50))
+    graph = as_graph(random_weights(rng, 60))
+    assert called_by_default(graph, 100, monkeypatch) == [SemidefiniteBound]
+
+
+def called_by_default(graph, limit, monkeypatch):
     """Return the bounds that `SuitableBound` calls if graphs of more than `limit` edges are large."""
     monkeypatch.setattr("proxcode.cut.bounds.certificates.LARGE", limit)
     called = []
@@ -241,7 +256,7 @@ def called_by_default(graph, limit, rng, monkeypatch):
             return bound(self, *arguments)
 
         monkeypatch.setattr(kind, "bound", noted)
-    SuitableBound().bound(graph, random_partition(rng, graph.n_nodes), rng)
+    SuitableBound().bound(graph, signed_cut(graph, random_state=0).partition, np.random.default_rng(0))
     return called
 
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from numpy.random import Generator
 
 from proxcode.cut.annealing.tuning import TUNING
-from proxcode.cut.bounds.base import UpperBound, attainable, checked_bound
+from proxcode.cut.bounds.base import UpperBound, checked_bound
 from proxcode.cut.bounds.cycles import CycleBound
 from proxcode.cut.bounds.packing import CyclePackingBound
 from proxcode.cut.bounds.semidefinite import SemidefiniteBound
@@ -28,16 +28,21 @@ from proxcode.cut.validation import RandomState, as_generator, check_time_limit
 FEW_EDGES = 10
 # Number of edges above which the linear program adds nothing to the packing of cycles within minutes.
 LARGE = 200_000
-# Part of the time limit after which the packing of cycles ends, if the semidefinite bound follows.
+# Part of the time limit after which the packing of cycles ends, if the semidefinite bound may follow.
 PACKING_SHARE = 0.5
+# Part of the frustrated weight from which on the packing of cycles is near enough: on random signs it is far from it.
+NEAR_ENOUGH = 0.95
+# Rank and number of sweeps of the semidefinite bound on large sparse graphs, whose usual rank would be hundreds.
+LOW_RANK, FEW_SWEEPS = 30, 400
 
 
 class SuitableBound(UpperBound):
     """The bound that suits the number of nodes and edges.
 
-    If nodes have at most 20 edges on average, `CycleBound()`, or above 200,000 edges the packing alone,
-    `CyclePackingBound()`. Otherwise the better one of `CyclePackingBound()` and `SemidefiniteBound()`; the semidefinite
-    bound is the only one for a dense array of more than 2,000 nodes, whose list of edges would be long.
+    1. Up to 20 edges at a node on average and 200,000 in all: `CycleBound()`.
+    2. Other graphs: `CyclePackingBound()`, and if it proves less than 95 % of the frustrated weight, the better one of
+       it and `SemidefiniteBound()`, whose rank is 30 on graphs with at most 20 edges at a node.
+    3. Dense arrays of more than 2,000 nodes, whose list of edges would be long: `SemidefiniteBound()`.
     """
 
     def bound(
@@ -45,16 +50,17 @@ class SuitableBound(UpperBound):
     ) -> float:
         """Return the bound."""
         n_edges = graph.count_edges()
-        if n_edges <= FEW_EDGES * graph.n_nodes:
-            chosen = CycleBound() if n_edges <= LARGE else CyclePackingBound()
-            return chosen.bound(graph, partition, rng, time_limit)
-        by_vectors = SemidefiniteBound()
+        has_few_edges = n_edges <= FEW_EDGES * graph.n_nodes
+        if has_few_edges and n_edges <= LARGE:
+            return CycleBound().bound(graph, partition, rng, time_limit)
+        by_vectors = SemidefiniteBound(LOW_RANK, FEW_SWEEPS) if has_few_edges else SemidefiniteBound()
         if isinstance(graph, DenseGraph) and graph.n_nodes > TUNING.dense_reducible:
             return by_vectors.bound(graph, partition, rng, time_limit)
         start = time.perf_counter()
         share = None if time_limit is None else PACKING_SHARE * time_limit
         packing = CyclePackingBound().bound(graph, partition, rng, share)
-        if attainable(graph, packing) <= graph.value(partition):
+        total = float(graph.absolute_degrees().sum())
+        if total - packing >= NEAR_ENOUGH * (total - graph.value(partition)):
             return packing
         left = None if time_limit is None else time_limit - (time.perf_counter() - start)
         return min(packing, by_vectors.bound(graph, partition, rng, left))
