@@ -239,6 +239,18 @@ def test_graphs_of_many_edges_get_the_better_of_two_bounds(rng, monkeypatch):
     assert called_by_default(graph, 100, monkeypatch) == [CyclePackingBound, SemidefiniteBound]
 
 
+@pytest.mark.parametrize(("n_edges", "is_left_out"), [(2000, True), (4400, False)], ids=["few edges", "many edges"])
+def test_a_short_time_limit_leaves_the_vectors_of_large_sparse_graphs_out(n_edges, is_left_out, rng, monkeypatch):
+    monkeypatch.setattr("proxcode.cut.bounds.certificates.LARGE", 100)
+    called = []
+    monkeypatch.setattr(SemidefiniteBound, "bound", lambda *arguments: called.append(arguments) or np.inf)
+    graph = sparse_graph(400, *network(rng, 400, n_edges, noise=0.5))
+    partition = random_partition(rng, 400)
+    found = SuitableBound().bound(graph, partition, rng, 1e-6)
+    assert (called == []) is is_left_out
+    assert found <= 2 * graph.count_edges() * (1 + 1e-12)
+
+
 def test_large_dense_arrays_are_bounded_by_vectors_alone(rng, monkeypatch):
     monkeypatch.setattr("proxcode.cut.bounds.certificates.TUNING", replace(TUNING, dense_reducible=50))
     graph = as_graph(random_weights(rng, 60))

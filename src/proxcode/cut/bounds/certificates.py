@@ -28,8 +28,11 @@ from proxcode.cut.validation import RandomState, as_generator, check_time_limit
 FEW_EDGES = 10
 # Number of edges above which the linear program adds nothing to the packing of cycles within minutes.
 LARGE = 200_000
-# Part of the time limit after which the packing of cycles ends, if the semidefinite bound may follow.
+# Part of the time limit after which the packing of cycles ends on graphs of many edges.
 PACKING_SHARE = 0.5
+# Part of the time limit that must be left for the semidefinite bound of a large sparse graph, whose eigenvalue takes
+# long and is not interrupted.
+LEAST_LEFT = 0.5
 # Part of the frustrated weight from which on the packing of cycles is near enough: on random signs it is far from it.
 NEAR_ENOUGH = 0.95
 # Rank and number of sweeps of the semidefinite bound on large sparse graphs, whose usual rank would be hundreds.
@@ -41,7 +44,8 @@ class SuitableBound(UpperBound):
 
     1. Up to 20 edges at a node on average and 200,000 in all: `CycleBound()`.
     2. Other graphs: `CyclePackingBound()`, and if it proves less than 95 % of the frustrated weight, the better one of
-       it and `SemidefiniteBound()`, whose rank is 30 on graphs with at most 20 edges at a node.
+       it and `SemidefiniteBound()`. On graphs with at most 20 edges at a node, the semidefinite bound has rank 30, and
+       is left out if half of the time limit is over.
     3. Dense arrays of more than 2,000 nodes, whose list of edges would be long: `SemidefiniteBound()`.
     """
 
@@ -57,12 +61,16 @@ class SuitableBound(UpperBound):
         if isinstance(graph, DenseGraph) and graph.n_nodes > TUNING.dense_reducible:
             return by_vectors.bound(graph, partition, rng, time_limit)
         start = time.perf_counter()
-        share = None if time_limit is None else PACKING_SHARE * time_limit
-        packing = CyclePackingBound().bound(graph, partition, rng, share)
+        share = 1.0 if has_few_edges else PACKING_SHARE
+        packing = CyclePackingBound().bound(graph, partition, rng, None if time_limit is None else share * time_limit)
         total = float(graph.absolute_degrees().sum())
         if total - packing >= NEAR_ENOUGH * (total - graph.value(partition)):
             return packing
-        left = None if time_limit is None else time_limit - (time.perf_counter() - start)
+        if time_limit is None:
+            return min(packing, by_vectors.bound(graph, partition, rng))
+        left = time_limit - (time.perf_counter() - start)
+        if has_few_edges and left < LEAST_LEFT * time_limit:
+            return packing
         return min(packing, by_vectors.bound(graph, partition, rng, left))
 
 
