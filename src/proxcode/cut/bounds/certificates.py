@@ -26,7 +26,7 @@ from proxcode.cut.validation import RandomState, as_generator, check_time_limit
 # Largest number of edges per node for the cycle bound (20 neighbours on average): cycles are short, and the linear
 # program is small.
 FEW_EDGES = 10
-# Number of edges above which the linear program adds nothing to the packing of cycles within minutes.
+# Number of edges above which the linear program added nothing to the packing of cycles within a minute.
 LARGE = 200_000
 # Part of the time limit after which the packing of cycles ends on graphs of many edges.
 PACKING_SHARE = 0.5
