@@ -99,6 +99,17 @@ def binary_program(n, m, rng):
     return n + 1, pairs, -np.concatenate([quadratic, linear])
 
 
+def two_camps(n, m, noise=0.14, seed=0):
+    """Return a signed network with hubs as rows (i, j, sign): two camps, a tenth of the nodes in one, and noise."""
+    rng = np.random.default_rng(seed)
+    first, second = hubs(n, 8, rng)
+    chosen = np.sort(rng.permutation(len(first))[:m])
+    first, second = first[chosen], second[chosen]
+    camp = np.where(rng.random(n) < 0.9, 1, -1)
+    sign = camp[first] * camp[second] * np.where(rng.random(len(first)) < noise, -1, 1)
+    return np.column_stack([first, second, sign])
+
+
 def made_graphs(seed=0):
     """Yield name, number of nodes and edges (first, second, weight)."""
     rng = np.random.default_rng(seed)

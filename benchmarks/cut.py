@@ -3,7 +3,7 @@
     python benchmarks/cut.py gset [--instances G1 G6 ...] [--limits 1 10] [--solvers proxcode openjij ...] [--seeds 3]
     python benchmarks/cut.py biqmac [--limits 0.3]
     python benchmarks/cut.py made [--limits 1]
-    python benchmarks/cut.py signed [--limits 5 10]
+    python benchmarks/cut.py signed [--limits 5 10] [--bound packing]
 
 Limits are seconds of processor time on one thread. The graph is read before the clock starts and, for other solvers,
 converted to their own form. Annealers of other libraries get one read with the number of sweeps that fits the limit
@@ -28,12 +28,21 @@ from time import process_time
 import numpy as np
 
 from _common import RESULTS, record
-from _graphs import made_graphs
-from proxcode.cut import Annealing, CycleBound, Restarts, SemidefiniteBound, certify, frustration, max_cut, sparse_graph
+from _graphs import made_graphs, two_camps
+from proxcode.cut import (
+    Annealing,
+    CycleBound,
+    CyclePackingBound,
+    Restarts,
+    SemidefiniteBound,
+    SuitableBound,
+    certify,
+    frustration,
+    max_cut,
+    sparse_graph,
+)
 
 ELEVEN = ["G1", "G6", "G11", "G14", "G22", "G32", "G43", "G55", "G60", "G70", "G81"]
-# Ten times the number of nodes above which a linear program takes too long.
-LARGE = 200_000
 # Sweeps or reads of the first trial, and the shortest trial in seconds.
 FIRST_TRIAL, TRIAL_SECONDS = 20, 0.6
 # Largest number of edges for networkx.
@@ -315,17 +324,12 @@ def above(groups, limit, solver):
     return f"{better} of {both}"
 
 
-def network_bound(found):
-    if found.n_edges < 10 * len(found.partition) < LARGE:
-        return CycleBound(time_limit=20.0)
-    return SemidefiniteBound(rank=30, max_iter=400)
-
-
 def signed(arguments):
-    """Measure the frustration of real networks, with a bound."""
+    """Measure the frustration of real networks and of a large random one, with a bound."""
     networks, rows = data("signed_graphs.npz"), []
-    frustration(networks["us_congress"], time_limit=0.1)
-    for name in networks.files:
+    frustration(networks["us_congress"], bound=SuitableBound(), time_limit=0.1)
+    networks = {name: networks[name] for name in networks.files} | {"two camps": two_camps(82_000, 549_000)}
+    for name in networks:
         if arguments.instances and name not in arguments.instances:
             continue
         for limit in arguments.limits:
@@ -335,9 +339,16 @@ def signed(arguments):
                 found = frustration(networks[name], search=search, time_limit=limit, random_state=seed)
                 seconds = process_time() - start
                 start = process_time()
-                cut = certify(found.cut, network_bound(found), random_state=0)
+                cut = certify(found.cut, NETWORK_BOUNDS[arguments.bound], random_state=0)
                 bounded = type(found)(cut=cut, n_edges=found.n_edges)
-                row = {"instance": name, "limit": limit, "seed": seed, "n": len(found.partition), "m": found.n_edges}
+                row = {
+                    "instance": name,
+                    "limit": limit,
+                    "seed": seed,
+                    "bound": arguments.bound,
+                    "n": len(found.partition),
+                    "m": found.n_edges,
+                }
                 row |= {"index": found.index, "lower_bound": bounded.lower_bound, "proved": bounded.proved}
                 row |= {"best_at": cut.history[-1].seconds, "seconds": seconds, "bound_seconds": process_time() - start}
                 rows.append(row)
@@ -345,6 +356,11 @@ def signed(arguments):
     record("cut_signed", rows)
 
 
+NETWORK_BOUNDS = {
+    "packing": CyclePackingBound(),
+    "cycles": CycleBound(time_limit=20.0),
+    "semidefinite": SemidefiniteBound(rank=30, max_iter=400),
+}
 SUITES = {"gset": (gset, [1.0, 10.0]), "biqmac": (biqmac, [0.3]), "made": (made, [1.0])}
 
 
@@ -355,6 +371,7 @@ def main():
     parser.add_argument("--limits", nargs="*", type=float)
     parser.add_argument("--solvers", nargs="*", choices=list(SOLVERS), default=list(SOLVERS))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--bound", choices=list(NETWORK_BOUNDS), default="packing", help="of signed networks")
     parser.add_argument("--again", action="store_true", help="measure again the rows that already exist")
     arguments = parser.parse_args()
     if arguments.instances == ["eleven"]:

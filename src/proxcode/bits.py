@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.cut import Cut, SignedGraph
-from proxcode.cut.initial import signs_of
+from proxcode.cut.result import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashedBit, HashFunction, HashTraining
 from proxcode.hashing.joint import JointHash

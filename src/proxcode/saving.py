@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts
+from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts, Rounding
 from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.hashing.joint import JointHash
@@ -192,7 +192,7 @@ class SavingMixin(BaseEstimator):
 
 def component_classes() -> dict[str, type[BaseEstimator]]:
     """Return the classes that a model file may name: all components defined in proxcode."""
-    bases = (Proximity, Threshold, Weights, HashFunction, InitialGuess, LocalSearch, Restarts, Annealing)
+    bases = (Proximity, Threshold, Weights, HashFunction, InitialGuess, Rounding, LocalSearch, Restarts, Annealing)
     classes = {kind.__name__: kind for kind in with_subclasses(bases) if kind.__module__.startswith("proxcode.")}
     # Earlier versions call it so.
     return {**classes, "SemidefiniteGuess": AlonNaorGuess}

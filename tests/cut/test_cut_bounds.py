@@ -13,6 +13,7 @@ from proxcode.cut import (
     Annealing,
     Cut,
     CycleBound,
+    CyclePackingBound,
     DenseGraph,
     Restarts,
     SemidefiniteBound,
@@ -31,7 +32,13 @@ from proxcode.cut.bounds.base import attainable
 from proxcode.cut.relaxation import mix
 
 nx = pytest.importorskip("networkx")
-BOUNDS = [SemidefiniteBound(), SemidefiniteBound(max_iter=2), CycleBound(), CycleBound(max_rounds=1)]
+BOUNDS = [
+    SemidefiniteBound(),
+    SemidefiniteBound(max_iter=2),
+    CycleBound(),
+    CycleBound(max_rounds=1),
+    CyclePackingBound(),
+]
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -115,7 +122,7 @@ def test_default_bound_follows_the_number_of_edges(density, form, expected, rng,
     assert called == [expected]
 
 
-@pytest.mark.parametrize("bound", [SemidefiniteBound(), CycleBound(), SuitableBound()], ids=repr)
+@pytest.mark.parametrize("bound", [SemidefiniteBound(), CycleBound(), CyclePackingBound(), SuitableBound()], ids=repr)
 def test_bounds_keep_a_time_limit(bound, rng):
     cut = signed_cut(random_weights(rng, 120), search=Restarts(), random_state=0)
     start = time.perf_counter()

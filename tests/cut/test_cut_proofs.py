@@ -10,6 +10,7 @@ from helpers.cut_graphs import best_value, random_weights
 from proxcode.cut import (
     Annealing,
     CycleBound,
+    CyclePackingBound,
     DenseGraph,
     NoUpdate,
     Restarts,
@@ -22,7 +23,14 @@ from proxcode.cut import (
     sparse_graph,
 )
 
-BOUNDS = [None, SemidefiniteBound(), SemidefiniteBound(rank=2, max_iter=3), CycleBound(), CycleBound(max_rounds=2)]
+BOUNDS = [
+    None,
+    SemidefiniteBound(),
+    SemidefiniteBound(rank=2, max_iter=3),
+    CycleBound(),
+    CycleBound(max_rounds=2),
+    CyclePackingBound(),
+]
 SEARCHES = [Restarts(update=NoUpdate()), Restarts(), Annealing(n_sweeps=3, enumerate_up_to=0), Annealing()]
 KINDS = {
     "normal": lambda rng, n: rng.normal(size=(n, n)),

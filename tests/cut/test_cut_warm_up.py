@@ -6,11 +6,22 @@ import pytest
 import scipy.sparse as sp
 
 from helpers.cut_graphs import random_weights
-from proxcode.cut import AlonNaorGuess, Annealing, Restarts, SemidefiniteBound, SuitableBound, relaxation, signed_cut
+from proxcode.cut import (
+    AlonNaorGuess,
+    Annealing,
+    CycleBound,
+    CyclePackingBound,
+    Restarts,
+    SemidefiniteBound,
+    SuitableBound,
+    relaxation,
+    signed_cut,
+)
 from proxcode.cut import graph as graph_module
 from proxcode.cut.annealing import reduction, walks
 from proxcode.cut.annealing import search as annealing_module
-from proxcode.cut.search import compile_mixing, compile_search
+from proxcode.cut.bounds import packing
+from proxcode.cut.search import compile_mixing, compile_packing, compile_search
 
 
 def test_compiling_does_not_count(rng, monkeypatch):
@@ -32,7 +43,7 @@ def note_kernels(monkeypatch):
 
         return note
 
-    for module in (annealing_module, graph_module, reduction, relaxation, walks):
+    for module in (annealing_module, graph_module, packing, reduction, relaxation, walks):
         for name, kernel in list(vars(module).items()):
             if isinstance(kernel, numba.core.registry.CPUDispatcher):
                 monkeypatch.setattr(module, name, noting(name, kernel))
@@ -60,12 +71,14 @@ def wide_indices(W):
         (Annealing, None, None),
         (Annealing, None, SuitableBound()),
         (Restarts, None, SemidefiniteBound(max_iter=5)),
+        (Restarts, None, CycleBound(max_rounds=1)),
+        (Restarts, None, CyclePackingBound()),
         (Restarts, AlonNaorGuess(max_iter=5), None),
     ],
 )
 def test_kernels_are_loaded_before_the_search(kind, initial, bound, density, form, rng, monkeypatch):
     W, called, loaded = form(random_weights(rng, 100, density)), note_kernels(monkeypatch), set()
-    for compile_kernels in (compile_search, compile_mixing):
+    for compile_kernels in (compile_search, compile_mixing, compile_packing):
         compile_kernels.cache_clear()
 
     class Noted(kind):

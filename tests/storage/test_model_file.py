@@ -23,7 +23,16 @@ from proxcode import (
     SVMHash,
     WithinRadius,
 )
-from proxcode.cut import AlonNaorGuess, Annealing, BitUpdate, ProjectionGuess, Restarts, VectorUpdate
+from proxcode.cut import (
+    AlonNaorGuess,
+    Annealing,
+    BilinearGuess,
+    BitUpdate,
+    ProjectionGuess,
+    Restarts,
+    TruncatedRounding,
+    VectorUpdate,
+)
 from proxcode.saving import component_classes
 from proxcode.storage.components import ComponentReader, ComponentWriter
 from proxcode.storage.container import read_file
@@ -192,6 +201,7 @@ def test_all_proximities_survive(proximity, samples, path):
     [
         Restarts(ProjectionGuess(n_vectors=2), VectorUpdate(), n_starts=2),
         Restarts(AlonNaorGuess(), BitUpdate()),
+        Restarts(BilinearGuess(TruncatedRounding(limit=2.0)), VectorUpdate(max_iter=5, shift=1.5)),
         Annealing(n_sweeps=20),
     ],
     ids=repr,

@@ -6,6 +6,8 @@ The semidefinite relaxation maximises sum_ij w_ij v_i'v_j over unit vectors v_i 
 Chang, Kolter): node by node, v_i <- sum_j w_ij v_j, normalised, which never decreases the sum. At convergence
 y_i = |sum_j w_ij v_j| solves the dual: Diag(y) - W is positive semidefinite and sum_i y_i is the relaxation's value,
 which no partition exceeds.
+
+The bilinear relaxation (Alon, Naor) has two unit vectors u_i and v_i for each node and maximises sum_ij w_ij u_i'v_j.
 """
 
 import time
@@ -19,7 +21,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from proxcode.cut._kernels import mix_sparse
-from proxcode.cut.graph import ExplicitGraph, SignedGraph, Vector
+from proxcode.cut.graph import DenseGraph, ExplicitGraph, SignedGraph, SparseGraph, Vector
 from proxcode.utils.validation import check_integer
 
 Vectors = NDArray[np.float64]
@@ -130,12 +132,46 @@ def shifted_vectors(graph: SignedGraph, rank: int | None, max_iter: int, toleran
     shift = diagonal_shift(graph)
     value = -np.inf
     for _ in range(max_iter):
-        product = np.column_stack([graph.matvec(column) for column in np.ascontiguousarray(vectors.T)])
+        product = _product(graph, vectors)
         previous, value = value, float((product * vectors).sum())
         if value - previous <= tolerance * abs(value):
             break
         vectors = unit_rows(product + shift * vectors)
     return vectors
+
+
+def bilinear_vectors(
+    graph: SignedGraph, rank: int | None, max_iter: int, tolerance: float, rng: Generator
+) -> tuple[Vectors, Vectors, float]:
+    """Return unit vectors u_i and v_j, as rows, that maximise sum_ij w_ij u_i'v_j, and this sum.
+
+    Alternately all u_i <- sum_j w_ij v_j and all v_j <- sum_i w_ij u_i, normalised: each step is the maximum given the
+    other vectors. A sum of zero leaves its vector unchanged.
+    """
+    check_integer("max_iter", max_iter, 1)
+    # Weights that are not stored cannot be scaled.
+    graph, unit = scaled(graph) if isinstance(graph, ExplicitGraph) else (graph, 1.0)
+    shape = graph.n_nodes, _rank(rank, 2 * graph.n_nodes)
+    left, right = unit_rows(rng.standard_normal(shape)), unit_rows(rng.standard_normal(shape))
+    value = -np.inf
+    for _ in range(max_iter):
+        left = unit_rows(_product(graph, right), left)
+        sums = _product(graph, left)
+        right = unit_rows(sums, right)
+        previous, value = value, float((sums * right).sum())
+        if value - previous <= tolerance * abs(value):
+            break
+    return left, right, unit * value
+
+
+def _product(graph: SignedGraph, vectors: Vectors) -> Vectors:
+    """Return W times the vectors."""
+    if isinstance(graph, SparseGraph):
+        return np.asarray(graph.weights @ vectors)
+    # Single precision would be converted as a whole.
+    if isinstance(graph, DenseGraph) and graph.weights.dtype == np.float64:
+        return np.asarray(graph.weights @ vectors - graph.diagonal[:, None] * vectors)
+    return np.column_stack([graph.matvec(column) for column in np.ascontiguousarray(vectors.T)])
 
 
 def _rank(rank: int | None, n: int) -> int:
@@ -145,7 +181,8 @@ def _rank(rank: int | None, n: int) -> int:
     return check_integer("rank", rank, 1)
 
 
-def unit_rows(vectors: Vectors) -> Vectors:
-    """Return the rows scaled to length 1; rows of zeros are not changed."""
+def unit_rows(vectors: Vectors, otherwise: Vectors | None = None) -> Vectors:
+    """Return the rows scaled to length 1; rows of zeros are not changed, or replaced by those of `otherwise`."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms > 0, norms, 1.0)
+    units = vectors / np.where(norms > 0, norms, 1.0)
+    return units if otherwise is None else np.where(norms > 0, units, otherwise)

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.random import Generator
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from proxcode.cut.bounds.base import ceiling_bound
@@ -19,7 +20,7 @@ from proxcode.cut.graph import SignedGraph
 from proxcode.cut.initial import GivenGuess, InitialGuess, RandomGuess
 from proxcode.cut.relaxation import diagonal_shift
 from proxcode.cut.result import Clock, Cut, Partition, Progress, Report
-from proxcode.cut.validation import check_functions
+from proxcode.cut.validation import check_functions, check_shift
 from proxcode.utils.validation import check_component, check_integer
 
 # A node is flipped if its field exceeds this part of its absolute weights: far above rounding errors and far below
@@ -67,21 +68,59 @@ class BitUpdate(LocalSearch):
 class VectorUpdate(LocalSearch):
     """Algorithm 1: all nodes at once, b <- sign((W + |lambda_min| I) b), until nothing changes.
 
-    The shift makes the matrix positive semidefinite, so that no step decreases b'Wb (Theorems 1 to 4).
+    The shift makes the matrix positive semidefinite, so that no step decreases b'Wb (Theorems 1 to 4). The best
+    partition visited is returned, so that the result is never worse than the start, whatever the shift is.
+
+    The diagonal of W itself is ignored, as everywhere in `proxcode.cut`, because it adds a constant to b'Wb. It does
+    change the steps of this update: to keep a diagonal of your own, pass it as `shift`, such as
+    `VectorUpdate(shift=W.diagonal())` for W whose diagonal makes it positive semidefinite.
+
+    Parameters
+    ----------
+    max_iter : int, default=1000
+        Largest number of steps. With a shift that is too small, steps may alternate between partitions for ever.
+    shift : float or array-like of shape (n,), default=None
+        Diagonal that is added to W, one number for all nodes or one for each; not negative. None: |lambda_min|.
+
+    Examples
+    --------
+    On a positive semidefinite W with its own diagonal no step decreases b'Wb:
+
+    >>> import numpy as np
+    >>> from proxcode.cut import Restarts, VectorUpdate, signed_cut
+    >>> X = np.random.default_rng(0).normal(size=(50, 20))
+    >>> W = X @ X.T
+    >>> own, default = (
+    ...     signed_cut(W, search=Restarts(update=VectorUpdate(shift=shift)), random_state=0)
+    ...     for shift in (W.diagonal(), None)
+    ... )
+    >>> bool((own.partition * (W @ own.partition) >= 0).all()), own.sweeps > 1, default.sweeps > 1
+    (True, True, True)
     """
 
+    def __init__(self, max_iter: int = 1000, shift: ArrayLike | None = None) -> None:
+        self.max_iter = max_iter
+        self.shift = shift
+
     def improve(self, graph: SignedGraph, partition: Partition, rng: Generator) -> Cut:
-        """Return a fixed point of the update."""
-        shift = diagonal_shift(graph)
+        """Return the best partition visited: a fixed point, unless the shift or `max_iter` is too small."""
+        max_iter = check_integer("max_iter", self.max_iter, 1)
+        shift = diagonal_shift(graph) if self.shift is None else check_shift(self.shift, graph.n_nodes)
         tolerance = RELATIVE_TOLERANCE * (graph.absolute_degrees() + shift)
+        best, best_value = partition, -np.inf
         flips, sweeps, changed = 0, 0, 1
-        while changed:
+        while changed and sweeps < max_iter:
             b = partition.astype(np.float64)
-            shifted_field = graph.matvec(b) + shift * b
-            updated = np.where(b * shifted_field < -tolerance, -partition, partition)
+            field = graph.matvec(b)
+            if (value := float(b @ field)) >= best_value:
+                best, best_value = partition, value
+            updated = np.where(b * (field + shift * b) < -tolerance, -partition, partition)
             changed = int((updated != partition).sum())
             partition, flips, sweeps = updated, flips + changed, sweeps + 1
-        return Cut(partition=partition, value=graph.value(partition), flips=flips, sweeps=sweeps)
+        # The last step, if it changed anything, has not been evaluated yet.
+        if changed and graph.value(partition) >= best_value:
+            best = partition
+        return Cut(partition=best, value=graph.value(best), flips=flips, sweeps=sweeps)
 
 
 class Restarts(BaseEstimator):

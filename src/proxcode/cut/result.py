@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 Partition = NDArray[np.int8]
 
 
+def signs_of(x: NDArray[np.float64]) -> Partition:
+    """Return the sign of each entry; zero counts as +1."""
+    return np.where(x >= 0, 1, -1).astype(np.int8)
+
+
 class Progress(NamedTuple):
     """A better partition: seconds and sweeps until it was found, and its b'Wb."""
 

@@ -22,6 +22,8 @@ from proxcode.cut.annealing.search import Annealing
 from proxcode.cut.annealing.walks import walk_on
 from proxcode.cut.bounds.base import UpperBound
 from proxcode.cut.bounds.certificates import SuitableBound, certify
+from proxcode.cut.bounds.cycles import CycleBound
+from proxcode.cut.bounds.packing import CyclePackingBound, packed_weight
 from proxcode.cut.bounds.semidefinite import SemidefiniteBound
 from proxcode.cut.graph import DenseGraph, SignedGraph, sparse_graph
 from proxcode.cut.initial import AlonNaorGuess, GivenGuess, InitialGuess, RandomGuess
@@ -175,6 +177,8 @@ def _warm_up(graph: SignedGraph, initial: InitialGuess | None, bound: UpperBound
     compile_search(weights.dtype, weights.flags.writeable)
     if isinstance(initial, AlonNaorGuess) or isinstance(bound, SemidefiniteBound | SuitableBound):
         compile_mixing(weights.dtype)
+    if isinstance(bound, CycleBound | CyclePackingBound | SuitableBound):
+        compile_packing()
 
 
 @cache
@@ -212,3 +216,9 @@ def compile_mixing(dtype: np.dtype[Any]) -> None:
     """Run the kernel of the mixing method on sparse weights and on dense weights of the given type."""
     for kind in (np.dtype(np.float64), dtype):
         mix(DenseGraph(np.ones((2, 2), kind)), None, 1, 0.0, np.random.default_rng(0))
+
+
+@cache
+def compile_packing() -> None:
+    """Run the kernel of the packing of cycles on a triangle with one frustrated edge."""
+    packed_weight(sparse_graph(3, *np.triu_indices(3, 1), -np.ones(3)), np.ones(3, np.int8))

@@ -6,9 +6,10 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from proxcode.cut.result import Partition
+from proxcode.utils.validation import check_number
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
@@ -54,3 +55,18 @@ def check_partition(name: str, partition: ArrayLike, n: int, kind: str = "nodes"
     if not is_sign.all():
         raise ValueError(f"{name} holds {signs[np.argmin(is_sign)]!r}: expected -1 or +1 for each of the {n} {kind}")
     return signs.astype(np.int8)
+
+
+def check_shift(shift: ArrayLike, n: int) -> float | NDArray[np.float64]:
+    """Return the diagonal that is added to W, after checking that it is one number or one for each of n nodes."""
+    diagonal = np.asarray(shift)
+    if diagonal.ndim == 0:
+        return check_number("shift", shift, at_least=0.0)
+    if diagonal.shape != (n,):
+        raise ValueError(f"shift has shape {diagonal.shape}: expected one number, or one for each of {n} nodes")
+    if diagonal.dtype.kind not in "iuf":
+        raise TypeError(f"shift has the type {diagonal.dtype}: expected numbers of at least 0")
+    is_allowed = (diagonal >= 0) & np.isfinite(diagonal)
+    if not is_allowed.all():
+        raise ValueError(f"shift holds {diagonal[np.argmin(is_allowed)]}: expected numbers of at least 0")
+    return diagonal.astype(np.float64)

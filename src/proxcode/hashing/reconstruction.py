@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.cut.initial import signs_of
+from proxcode.cut.result import signs_of
 from proxcode.hamming import pack, unpack
 from proxcode.hashing._kernels import descend
 from proxcode.hashing.base import Labels, Matrix, Vector

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from proxcode.cut.initial import signs_of
+from proxcode.cut.result import signs_of
 from proxcode.hamming import distances, pack
 from proxcode.hashing.base import Labels, Matrix, Vector
 from proxcode.hashing.components import make_inputs, principal_components, project, restore_inputs

@@ -13,8 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from proxcode.cut.graph import QuadraticForm
-from proxcode.cut.initial import signs_of
-from proxcode.cut.result import Partition
+from proxcode.cut.result import Partition, signs_of
 from proxcode.hashing.base import HashedBit, HashTraining, Matrix, Vector
 from proxcode.utils.blocks import map_blocks, one_blas_thread
 from proxcode.utils.rows import ALL, Rows

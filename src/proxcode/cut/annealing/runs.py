@@ -15,8 +15,8 @@ from proxcode.cut.annealing.tuning import TUNING
 from proxcode.cut.annealing.walks import SparseWalk, walk_on
 from proxcode.cut.bounds.base import meets_ceiling
 from proxcode.cut.graph import ExplicitGraph, SignedGraph, SparseGraph, Vector
-from proxcode.cut.initial import InitialGuess, signs_of
-from proxcode.cut.result import Cut, Partition, Progress, Report
+from proxcode.cut.initial import InitialGuess
+from proxcode.cut.result import Cut, Partition, Progress, Report, signs_of
 
 
 class RunSettings(Protocol):
