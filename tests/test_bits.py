@@ -40,7 +40,7 @@ def test_alpha_of_the_paper_leaves_equally_many_near_and_far_errors(train):
         def difference(alpha, h=h, is_near=is_near):
             return abs(int((2 * h[is_near] > alpha).sum()) - int((2 * h[~is_near] <= alpha).sum()))
 
-        candidates = range(-1, 2 * k + 2, 2)
+        candidates = range(1, 2 * k + 2, 2)
         assert record.alpha == min(candidates, key=difference)
 
 
@@ -77,6 +77,18 @@ def test_learning_stops_at_the_first_bit_whose_loss_is_the_target(train):
     for k in lowest_so_far:
         model = fit(train, 8, loss_target=losses[k])
         assert [record.loss for record in model.history_] == losses[: k + 1]
+
+
+def test_a_target_just_below_the_share_of_near_pairs_is_not_met_by_one_bit():
+    """60 classes: "nothing is near" misplaces 1.5 % of the pairs, and no threshold alpha > 0 does so for few bits."""
+    y = np.arange(600) % 60
+    X = np.random.default_rng(0).normal(size=(60, 20))[y]
+    model = fit((X, y), 32, loss_target=0.0165)
+    h, is_near = pairs_of((X, y), model.codes_)
+    assert is_near.mean() < 0.0165
+    misplaced = [((h <= t) != is_near).mean() for t in range(model.n_bits_ + 1)]
+    assert model.history_[-1].loss == pytest.approx(min(misplaced))
+    assert 5 < model.n_bits_ < 32
 
 
 def test_thresholds_alone_are_found_from_fewer_samples(train, monkeypatch):
