@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-import proxcode.bits
 from proxcode import KernelHash, ProximityPreservingCode, RotationHash, SameLabel
-from proxcode.bits import radius_of
+from proxcode.bits import loop
 from proxcode.hamming import distances
+from proxcode.metrics import radius_of
 from proxcode.pairs import SameClassPairs
 from proxcode.threshold import EqualErrorThreshold
 
@@ -92,8 +92,8 @@ def test_a_target_just_below_the_share_of_near_pairs_is_not_met_by_one_bit():
 
 
 def test_thresholds_alone_are_found_from_fewer_samples(train, monkeypatch):
-    assert (proxcode.bits.THRESHOLD_SAMPLES, SameClassPairs.default_max_samples) == (2500, 10_000)
-    monkeypatch.setattr(proxcode.bits, "THRESHOLD_SAMPLES", 100)
+    assert (loop.THRESHOLD_SAMPLES, SameClassPairs.default_max_samples) == (2500, 10_000)
+    monkeypatch.setattr(loop, "THRESHOLD_SAMPLES", 100)
     monkeypatch.setattr(SameClassPairs, "default_max_samples", 200)
     drawn = []
     sampled = SameClassPairs.sampled

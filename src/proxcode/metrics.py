@@ -269,6 +269,10 @@ class BitRecord(NamedTuple):
             raise ValueError(f"its history holds {len(numbers)} figures of a bit: upgrade proxcode")
         return cls._make([*numbers, *[math.nan] * missing, math.nan])
 
+    def numbers(self) -> list[float]:
+        """Return all figures but the seconds, which differ from run to run, for a model file."""
+        return [float(value) if isinstance(value, float) else int(value) for value in self[:-1]]
+
     @property
     def radius(self) -> int:
         """Hamming distance up to which two codes of this length count as near: floor(alpha / 2), at least 0."""

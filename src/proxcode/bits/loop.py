@@ -13,13 +13,13 @@ Hash functions that learn all bits at once have them ready: of the steps above, 
 """
 
 import math
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxcode.bits.rules import MAX_BITS, Rules
 from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.initial import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
@@ -27,51 +27,14 @@ from proxcode.hashing import HashedBit, HashFunction, HashTraining
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord, radius_of
 from proxcode.pairs import CodedPairs, FoundPairs, Pairs
-from proxcode.threshold import Line, Threshold, logistic_loss, loss
+from proxcode.threshold import Line, logistic_loss, loss
 from proxcode.utils.rows import ALL, Index, Rows
 from proxcode.utils.validation import check_integer
-from proxcode.weights import Weights
 
-MAX_BITS = 1024
 # Streams of random numbers beside those of bits k = 0..MAX_BITS - 1: the hash function's, and that of `candidates`.
 HASH_STREAM, CANDIDATES_STREAM = MAX_BITS, MAX_BITS + 1
 # Default of `max_samples` where pairs decide on nothing but thresholds.
 THRESHOLD_SAMPLES = 2500
-
-
-@runtime_checkable
-class CutSearch(Protocol):
-    """A search for cuts, such as `proxcode.cut.Restarts`."""
-
-    def solve(self, graph: SignedGraph, rng: np.random.Generator) -> Cut:
-        """Return a partition with large b'Wb."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Components that determine how a bit is learned.
-
-    Attributes
-    ----------
-    threshold : Threshold
-        Step I.
-    weights : Weights
-        Step II.
-    cut : CutSearch
-        Search for a cut of the signed graph.
-    error_correction : bool
-        Whether the hash function's bit, not the cut, enters the code.
-    """
-
-    threshold: Threshold
-    weights: Weights
-    cut: CutSearch
-    error_correction: bool = True
-
-
-def is_done(history: list[BitRecord], n_bits: int, loss_target: float) -> bool:
-    """Return whether learning stops here."""
-    return len(history) >= n_bits or (len(history) > 0 and history[-1].loss <= loss_target)
 
 
 class BitLoop:
