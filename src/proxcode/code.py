@@ -25,6 +25,7 @@ from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction, SVMHash, as_hash_function
 from proxcode.hashing.encoder import BinaryEncoderMixin
+from proxcode.metrics import area_under_curve, precision_recall
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
 from proxcode.saving import FilePath, Learned, SavingMixin, open_checkpoint
 from proxcode.searching import SearchingMixin
@@ -86,8 +87,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         bits. The hash function is fitted to all samples, and all near pairs of a radius count. None is 10,000
         where the hash function refines bits (see `KernelHash`), else all samples.
     loss_target : float, default=None
-        Share of misplaced training pairs at which learning stops early: near pairs beyond and far pairs within the best
-        Hamming threshold. None learns all bits.
+        Value of `BitRecord.loss`, the share of near pairs beyond and far pairs within the best Hamming threshold, at
+        which learning stops early. None learns all bits.
     random_state : int, RandomState or None, default=None
         Seed of all random choices. Equal seeds give equal bits for any number of threads, on the same kind of processor
         with the same versions of libraries; elsewhere a fit may give other bits of the same quality.
@@ -108,6 +109,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         `extend`.
     history_ : list of BitRecord
         Figures of each bit: threshold, loss, accuracy of the hash function, time.
+    training_loss_ : float
+        Share of misplaced training pairs in `codes_`; NaN in models of earlier versions. With labels it is lower than
+        `history_[-1].loss`, the leave-one-out figure that bits are learned from: see `BitRecord`.
     hash_function_ : HashFunction
         The fitted hash function.
     proximity_ : Proximity
@@ -278,7 +282,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         )
 
         def commit() -> None:
-            learned.codes = loop.finish(samples, hash_function, len(history))
+            learned.codes, learned.training_loss = loop.finish(samples, hash_function, len(history))
             self._set_fitted(learned)
             if checkpoint is not None:
                 self.save(checkpoint)
@@ -291,8 +295,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
                 while not is_done(history, n_bits, loss_target):
                     history.append(loop.step())
                     progress.update(note=f"loss {history[-1].loss:.4f}")
-                    is_last = is_done(history, n_bits, loss_target)
-                    if checkpoint is not None and timer.is_due() and not is_last:
+                    if checkpoint is not None and timer.is_due() and not is_done(history, n_bits, loss_target):
                         timer.run(commit)
         except KeyboardInterrupt:
             if history:
@@ -309,8 +312,6 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Return the area under the precision-recall curve of near pairs of X over Hamming thresholds."""
-        from proxcode.metrics import area_under_curve, precision_recall
-
         check_is_fitted(self, "n_bits_")
         if isinstance(self.proximity_, GivenPairs):
             raise ValueError("GivenPairs lists pairs of training samples: score() is not defined for new samples.")

@@ -5,6 +5,7 @@ A checkpoint is a model file with the bits learned so far: resuming a fit is loa
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
 from collections.abc import Mapping, Sequence
@@ -57,6 +58,8 @@ class Learned:
         Packed codes of the training samples; empty before the first bit.
     unit : float
         What samples are multiplied by before they are hashed.
+    training_loss : float
+        Share of misplaced pairs in `codes`; NaN where a file of an earlier version does not hold it.
     """
 
     seed: int
@@ -66,6 +69,7 @@ class Learned:
     history: list[BitRecord] = field(default_factory=list)
     codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
     unit: float = 1.0
+    training_loss: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,7 @@ def write(path: FilePath, model: SavedModel, overwrite: bool = True) -> None:
         "feature_names": model.feature_names,
         "data": learned.data,
         "unit": learned.unit,
+        "training_loss": None if math.isnan(learned.training_loss) else learned.training_loss,
     }
     components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
     stored = ModelFile(_storable(model.parameters), components, values, learned.codes)
@@ -102,6 +107,8 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
         history = [BitRecord.from_numbers(record) for record in values["history"]]
         unit = check_number("its unit", values.get("unit", 1.0), above=0)
         learned = Learned(values["seed"], values["data"], history=history, codes=codes, unit=unit, **components)
+        if values.get("training_loss") is not None:
+            learned.training_loss = float(values["training_loss"])
         check_component("proximity", learned.proximity, Proximity, "SameLabel()")
         check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
         if learned.hash_function.n_bits_ != len(history):
@@ -123,13 +130,13 @@ class SavingMixin(BaseEstimator):
         self._seed, self._data, self._unit = learned.seed, learned.data, learned.unit
         self.proximity_, self.hash_function_ = learned.proximity, learned.hash_function
         self.history_, self.codes_ = list(learned.history), learned.codes
-        self.n_bits_ = len(self.history_)
+        self.n_bits_, self.training_loss_ = len(self.history_), learned.training_loss
         self.alpha_, self.radius_ = self.history_[-1].alpha, self.history_[-1].radius
 
     def _learned(self) -> Learned:
         """Return what was learned, from the fitted attributes."""
         fitted = self._seed, self._data, self.proximity_, self.hash_function_
-        return Learned(*fitted, history=list(self.history_), codes=self.codes_, unit=self._unit)
+        return Learned(*fitted, list(self.history_), self.codes_, unit=self._unit, training_loss=self.training_loss_)
 
     def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
         """Validate the training data of `extend`: the same as those of `fit`, up to rounding of X."""

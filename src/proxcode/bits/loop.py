@@ -155,13 +155,22 @@ class BitLoop:
         loop._seconds = perf_counter() - start
         return loop
 
-    def finish(self, X: NDArray[Any], hash_function: HashFunction, n_bits: int) -> Codes:
-        """Let the hash function take over the first `n_bits` bits; return the packed codes of all samples X."""
+    def finish(self, X: NDArray[Any], hash_function: HashFunction, n_bits: int) -> tuple[Codes, float]:
+        """Let the hash function take over the first `n_bits` bits.
+
+        Returns
+        -------
+        codes : ndarray of uint8
+            Packed codes of all samples X.
+        training_loss : float
+            Share of misplaced pairs in these codes, over the pairs that the figures of the last bit are of.
+        """
         hash_function.finish(self.training, n_bits)
         codes = pack(hash_function.scores(X, n_bits) >= 0)
         if not self.rules.error_correction:
             codes[self.samples] = pack(unpack(self.code.packed(), n_bits))
-        return codes
+        encoded = GrowingCode.from_packed(codes[self.samples], n_bits)
+        return codes, loss(*self._pairs_with(encoded).counts())
 
     def step(self) -> BitRecord:
         """Learn the next bit."""
@@ -206,22 +215,26 @@ class BitLoop:
 
     def _find_threshold(self) -> None:
         """Step I for the code so far."""
-        n_samples, n_bits = self.pairs.n_samples, self.code.n_bits
-        if self.max_samples >= n_samples:
-            self._coded, hint = self.pairs.with_code(self.code), "check the proximity"
-        else:
-            rng = np.random.default_rng([self.seed, n_bits, n_samples])
-            size = self.pairs.subset_size(self.max_samples, n_bits)
-            self._coded, hint = self.pairs.sampled(self.code, size, rng), "raise max_samples or check the proximity"
+        n_samples = self.pairs.n_samples
+        self._coded = self._pairs_with(self.code)
         self.near, self.far = self._coded.counts()
         for kind, counts in (("near", self.near), ("far", self.far)):
             if counts.sum() == 0:
+                hint = "raise max_samples or check" if self.max_samples < n_samples else "check"
                 n_sampled = len(np.arange(n_samples)[self._coded.samples])
                 raise ValueError(
                     f"there is no {kind} pair among {n_sampled} of {n_samples} samples, but a code needs near and far "
-                    f"pairs: {hint}."
+                    f"pairs: {hint} the proximity."
                 )
         self.line = self.rules.threshold.line(self.near, self.far)
+
+    def _pairs_with(self, code: GrowingCode) -> CodedPairs:
+        """Return all pairs with a code, or those of a subset of the samples that depends on the code length alone."""
+        n_samples, n_bits = self.pairs.n_samples, code.n_bits
+        if self.max_samples >= n_samples:
+            return self.pairs.with_code(code)
+        rng = np.random.default_rng([self.seed, n_bits, n_samples])
+        return self.pairs.sampled(code, self.pairs.subset_size(self.max_samples, n_bits), rng)
 
     def _cut_and_hash(self, graph: SignedGraph, rng: np.random.Generator) -> tuple[Cut, HashedBit]:
         """Cut the graph and train the hash function to follow the cut.

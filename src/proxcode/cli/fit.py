@@ -125,4 +125,5 @@ def fit(
     if finished_bits is not None:
         # Another process that ran the same fit may have removed it.
         finished_bits.unlink(missing_ok=True)
-    show(as_json, {"model": str(output), **learned_figures(model.history_), "samples": len(model.codes_)})
+    figures = learned_figures(model.history_, model.training_loss_)
+    show(as_json, {"model": str(output), **figures, "samples": len(model.codes_)})
