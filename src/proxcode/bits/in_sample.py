@@ -5,6 +5,8 @@
 3. Stop when the share of misplaced pairs has reached the target, by default when every pair is on the right side.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from typing import Any
