@@ -37,7 +37,7 @@ import numpy as np
 import proxcode.code
 import proxcode.evaluation
 import proxcode.plots
-import proxcode.saving
+import proxcode.storage.timer
 from _common import record
 from proxcode import HammingIndex
 from proxcode.cli import main
@@ -345,7 +345,7 @@ def run(arguments):
     start, tallies, tables = monotonic(), [], {}
     parts = arguments.part or ["fuzz", "kills", "disk-full"]
     # A checkpoint after every bit, where a fit of this length would write one at the end.
-    proxcode.saving.CHECKPOINT_SECONDS = proxcode.saving.CHECKPOINT_MULTIPLE = 0
+    proxcode.storage.timer.CHECKPOINT_SECONDS = proxcode.storage.timer.CHECKPOINT_MULTIPLE = 0
     if "fuzz" in parts:
         of_readers, tables["faults_fuzz"] = fuzz_rows(arguments.tries or 200, arguments.seconds / len(parts))
         tallies += of_readers

@@ -1,7 +1,7 @@
 """The method of the paper beside the defaults, which go beyond it.
 
-The components of the method are parameters of the constructor. Those of the paper (Lavi, Avidan, Singer, Hel-Or, AAAI
-2020) are `EqualErrorThreshold`, `GradientWeights` and `SVMHash`. The defaults are
+`ProximityPreservingCode.paper` is the method of the paper (Lavi, Avidan, Singer, Hel-Or, AAAI 2020): the components
+`EqualErrorThreshold`, `GradientWeights`, bit update from a random guess and `SVMHash`. The defaults are
 
 - `CalibratedThreshold`, which also fits the scale of the loss to the code so far,
 - `DifferenceWeights`, by which b'Wb is the exact change of the loss,
@@ -14,22 +14,22 @@ Each change of the paper's method is tried on its own. Near means the same label
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-from proxcode import KernelHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius
-from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold
-from proxcode.weights import DifferenceWeights, GradientWeights
+from proxcode import KernelHash, ProximityPreservingCode, SameLabel, WithinRadius
+from proxcode.threshold import CalibratedThreshold
+from proxcode.weights import DifferenceWeights
 
 X, y = load_digits(return_X_y=True)
 X_train, X_new, y_train, y_new = train_test_split(X, y, train_size=800, random_state=0, stratify=y)
 
-PAPER = {"threshold": EqualErrorThreshold(), "weights": GradientWeights(), "hash_function": SVMHash()}
+PAPER, DEFAULTS = ProximityPreservingCode.paper, ProximityPreservingCode
 METHODS = {
-    "paper": PAPER,
-    "paper, calibrated threshold": {**PAPER, "threshold": CalibratedThreshold()},
-    "paper, difference weights": {**PAPER, "weights": DifferenceWeights()},
-    "paper, kernel, not refined": {**PAPER, "hash_function": KernelHash(refine_steps=0)},
-    "paper, kernel, refined": {**PAPER, "hash_function": KernelHash()},
-    "defaults": {},
-    "defaults, ridge=0.01": {"hash_function": KernelHash(ridge=0.01)},
+    "paper": (PAPER, {}),
+    "paper, calibrated threshold": (PAPER, {"threshold": CalibratedThreshold()}),
+    "paper, difference weights": (PAPER, {"weights": DifferenceWeights()}),
+    "paper, kernel, not refined": (PAPER, {"hash_function": KernelHash(refine_steps=0)}),
+    "paper, kernel, refined": (PAPER, {"hash_function": KernelHash()}),
+    "defaults": (DEFAULTS, {}),
+    "defaults, ridge=0.01": (DEFAULTS, {"hash_function": KernelHash(ridge=0.01)}),
 }
 
 print("area under the precision-recall curve of new images")
@@ -38,8 +38,8 @@ for near, proximity, labels, new_labels in (
     ("within a radius", WithinRadius(), None, None),
 ):
     print(f"{near:<30}8 bits   16 bits   32 bits")
-    for name, components in METHODS.items():
-        model = ProximityPreservingCode(8, proximity=proximity, random_state=0, **components).fit(X_train, labels)
+    for name, (method, changes) in METHODS.items():
+        model = method(8, proximity=proximity, random_state=0, **changes).fit(X_train, labels)
         areas = [model.score(X_new, new_labels)]
         for n_bits in (16, 32):
             model.extend(n_bits, X_train, labels)

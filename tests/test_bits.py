@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-import proxcode.bits
-from proxcode import KernelHash, ProximityPreservingCode, RotationHash, SameLabel
-from proxcode.bits import radius_of
+from proxcode import KernelHash, ProximityPreservingCode, RotationHash, SameLabel, SVMHash, WithinRadius
+from proxcode.bits import loop
 from proxcode.hamming import distances
+from proxcode.metrics import radius_of
 from proxcode.pairs import SameClassPairs
 from proxcode.threshold import EqualErrorThreshold
 
@@ -40,7 +40,7 @@ def test_alpha_of_the_paper_leaves_equally_many_near_and_far_errors(train):
         def difference(alpha, h=h, is_near=is_near):
             return abs(int((2 * h[is_near] > alpha).sum()) - int((2 * h[~is_near] <= alpha).sum()))
 
-        candidates = range(-1, 2 * k + 2, 2)
+        candidates = range(1, 2 * k + 2, 2)
         assert record.alpha == min(candidates, key=difference)
 
 
@@ -79,9 +79,59 @@ def test_learning_stops_at_the_first_bit_whose_loss_is_the_target(train):
         assert [record.loss for record in model.history_] == losses[: k + 1]
 
 
+def share_misplaced(train, codes, n_bits):
+    """Return the share of pairs on the wrong side of the best threshold, by counting."""
+    h, is_near = pairs_of(train, codes)
+    return min(((h <= t) != is_near).mean() for t in range(n_bits + 1))
+
+
+def test_the_training_loss_is_that_of_the_codes_and_lower_than_the_leave_one_out_loss(train):
+    model = ProximityPreservingCode(8, random_state=0).fit(*train)
+    assert model.training_loss_ == pytest.approx(share_misplaced(train, model.codes_, 8))
+    assert model.training_loss_ < model.history_[-1].loss
+    model.extend(12, *train)
+    assert model.training_loss_ == pytest.approx(share_misplaced(train, model.encode(train[0]), 12))
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"proximity": WithinRadius()},
+        {"hash_function": SVMHash()},
+        {"hash_function": KernelHash(n_landmarks=60), "error_correction": False},
+        {"proximity": WithinRadius(), "max_samples": 200},
+        {"proximity": SameLabel(), "hash_function": SVMHash(), "max_samples": 200},
+    ],
+    ids=str,
+)
+def test_both_losses_are_equal_where_nothing_is_left_out(parameters, train):
+    model = ProximityPreservingCode(9, random_state=0, **parameters).fit(*train)
+    assert model.training_loss_ == model.history_[-1].loss
+
+
+def test_the_training_loss_of_a_subset_is_close_to_that_of_all_pairs(train):
+    # Three bits are too few for ten classes.
+    model = ProximityPreservingCode(3, max_samples=250, random_state=0).fit(*train)
+    everything = share_misplaced(train, model.codes_, 3)
+    assert model.training_loss_ != everything
+    assert model.training_loss_ == pytest.approx(everything, rel=0.3)
+
+
+def test_a_target_just_below_the_share_of_near_pairs_is_not_met_by_one_bit():
+    """60 classes: "nothing is near" misplaces 1.5 % of the pairs, and no threshold alpha > 0 does so for few bits."""
+    y = np.arange(600) % 60
+    X = np.random.default_rng(0).normal(size=(60, 20))[y]
+    model = fit((X, y), 32, loss_target=0.0165)
+    h, is_near = pairs_of((X, y), model.codes_)
+    assert is_near.mean() < 0.0165
+    misplaced = [((h <= t) != is_near).mean() for t in range(model.n_bits_ + 1)]
+    assert model.history_[-1].loss == pytest.approx(min(misplaced))
+    assert 5 < model.n_bits_ < 32
+
+
 def test_thresholds_alone_are_found_from_fewer_samples(train, monkeypatch):
-    assert (proxcode.bits.THRESHOLD_SAMPLES, SameClassPairs.default_max_samples) == (2500, 10_000)
-    monkeypatch.setattr(proxcode.bits, "THRESHOLD_SAMPLES", 100)
+    assert (loop.THRESHOLD_SAMPLES, SameClassPairs.default_max_samples) == (2500, 10_000)
+    monkeypatch.setattr(loop, "THRESHOLD_SAMPLES", 100)
     monkeypatch.setattr(SameClassPairs, "default_max_samples", 200)
     drawn = []
     sampled = SameClassPairs.sampled
@@ -94,5 +144,5 @@ def test_thresholds_alone_are_found_from_fewer_samples(train, monkeypatch):
     for hash_function, n_samples in ((RotationHash(), 100), (KernelHash(n_landmarks=60), 200)):
         drawn.clear()
         ProximityPreservingCode(3, proximity=SameLabel(), hash_function=hash_function, random_state=0).fit(*train)
-        # Before the first bit, and after each.
-        assert drawn == [n_samples] * 4
+        # Before the first bit, after each, and once for the training loss.
+        assert drawn == [n_samples] * 5

@@ -24,9 +24,10 @@ from proxcode import (
     unpack,
 )
 from proxcode.bits import BitLoop
+from proxcode.cut import BitUpdate, RandomGuess, Restarts
 from proxcode.hamming import distances
 from proxcode.threshold import EqualErrorThreshold, loss
-from proxcode.weights import GradientWeights
+from proxcode.weights import DifferenceWeights, GradientWeights
 
 
 def fit(train, **parameters):
@@ -123,7 +124,7 @@ def _interrupt(*arguments):
         "proxcode.hashing.training.RidgeTraining.refine",
         "proxcode.hashing.training.RidgeTraining.append",
         "proxcode.hamming.GrowingCode.append",
-        "proxcode.bits.logistic_loss",
+        "proxcode.bits.loop.logistic_loss",
     ],
 )
 def test_an_interrupt_inside_a_bit_drops_that_bit_only(train, new, monkeypatch, place):
@@ -223,9 +224,22 @@ def test_history_tells_the_loss_of_the_code_bit_by_bit(train):
     assert model.history_[-1].flips > 0 < model.history_[-1].sweeps
 
 
-def test_the_papers_components_learn_a_code(train, new):
-    model = fit(train, threshold=EqualErrorThreshold(), weights=GradientWeights(), hash_function=SVMHash())
+def test_the_papers_own_method(train, new):
+    components = {
+        "threshold": EqualErrorThreshold(),
+        "weights": GradientWeights(),
+        "cut": Restarts(RandomGuess(), BitUpdate(), n_starts=1),
+        "hash_function": SVMHash(),
+    }
+    model = ProximityPreservingCode.paper(8, random_state=0).fit(*train)
+    expected = ProximityPreservingCode(8, random_state=0, **components).fit(*train)
+    np.testing.assert_array_equal(model.codes_, expected.codes_)
+    assert repr(model) == repr(expected)
     assert model.score(*new) > 0.8
+    changed = ProximityPreservingCode.paper(weights=DifferenceWeights(), max_samples=50)
+    assert (changed.n_bits, changed.max_samples) == (64, 50)
+    assert isinstance(changed.weights, DifferenceWeights)
+    assert isinstance(changed.threshold, EqualErrorThreshold)
 
 
 def test_error_correction_lowers_the_loss_of_the_code_as_hashed(digits):

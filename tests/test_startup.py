@@ -47,7 +47,7 @@ PUBLIC = (
     *("ClassifierHash", "FloatQueries", "GivenPairs", "HammingIndex", "KernelHash", "LinearHash", "Nearest"),
     *("NewClassHash", "ProximityPreservingCode", "ReconstructionHash", "RotationHash", "SVMHash", "SameLabel"),
     *("SharedLabel", "WithinRadius"),
-    *("frustration", "max_cut", "pack", "signed_cut", "unpack"),
+    *("frustration", "in_sample_code", "max_cut", "pack", "signed_cut", "unpack"),
 )
 
 

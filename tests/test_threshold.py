@@ -36,22 +36,33 @@ def error_counts(near, far, t):
 @given(histograms())
 def test_errors_by_counting(counts):
     near_errors, far_errors = errors(*counts)
-    for place, t in enumerate(range(-1, len(counts[0]))):
-        assert (near_errors[place], far_errors[place]) == error_counts(*counts, t)
+    assert len(near_errors) == len(far_errors) == len(counts[0])
+    for t in range(len(counts[0])):
+        assert (near_errors[t], far_errors[t]) == error_counts(*counts, t)
 
 
 @given(histograms())
 def test_equal_error_threshold_by_counting(counts):
     k = len(counts[0]) - 1
-    gap = {t: abs(np.subtract(*error_counts(*counts, t))) for t in range(-1, k + 1)}
+    gap = {t: abs(np.subtract(*error_counts(*counts, t))) for t in range(k + 1)}
     best = min(gap, key=gap.get)
     assert EqualErrorThreshold().beta(*counts) == k - (2 * best + 1)
+
+
+@pytest.mark.parametrize("k", [0, 1, 8])
+def test_alpha_of_the_paper_is_positive_where_nearly_all_pairs_are_far(k):
+    near, far = np.ones(k + 1, int), np.full(k + 1, 1000)
+    assert k - EqualErrorThreshold().beta(near, far) == 1
+
+
+def test_a_code_of_no_bits_misplaces_all_far_pairs():
+    assert loss(np.array([1]), np.array([999])) == 0.999
 
 
 @given(histograms())
 def test_loss_by_counting(counts):
     k, n_pairs = len(counts[0]) - 1, sum(c.sum() for c in counts)
-    assert loss(*counts) == pytest.approx(min(sum(error_counts(*counts, t)) for t in range(-1, k + 1)) / n_pairs)
+    assert loss(*counts) == pytest.approx(min(sum(error_counts(*counts, t)) for t in range(k + 1)) / n_pairs)
 
 
 @given(histograms(), st.floats(-50, 50))

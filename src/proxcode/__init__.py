@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from proxcode.bits import in_sample_code as in_sample_code
     from proxcode.code import ProximityPreservingCode as ProximityPreservingCode
     from proxcode.cut import frustration as frustration
     from proxcode.cut import max_cut as max_cut
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _NAMES = {
+    "bits": ("in_sample_code",),
     "code": ("ProximityPreservingCode",),
     "cut": ("frustration", "max_cut", "signed_cut"),
     "hamming": ("pack", "unpack"),

@@ -5,7 +5,7 @@ One call of `fit`
 1. resolves the components (`_resolve_components`),
 2. finds near and far pairs (`proximity.py`, `pairs/`),
 3. begins the training of the hash function (`hashing/`),
-4. learns bit after bit (`bits.py`), saving the model from time to time if there is a checkpoint (`saving.py`),
+4. learns bit after bit (`bits/`), saving the model from time to time if there is a checkpoint (`saving.py`),
 5. sets the fitted attributes.
 
 `extend` does steps 2 to 5 with the proximity and the hash function already fitted.
@@ -22,16 +22,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
-from proxcode.cut import Restarts
 from proxcode.hamming import GrowingCode
-from proxcode.hashing import HashFunction, as_hash_function
+from proxcode.hashing import HashFunction, SVMHash, as_hash_function
 from proxcode.hashing.encoder import BinaryEncoderMixin
+from proxcode.metrics import area_under_curve, precision_recall
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
-from proxcode.saving import CheckpointTimer, FilePath, Learned, SavingMixin, open_checkpoint
+from proxcode.saving import FilePath, Learned, SavingMixin, open_checkpoint
 from proxcode.searching import SearchingMixin
 from proxcode.storage.atomic import check_target
 from proxcode.storage.state import fingerprint
-from proxcode.threshold import CalibratedThreshold, Threshold
+from proxcode.storage.timer import CheckpointTimer
+from proxcode.threshold import Threshold
 from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.html import HTMLSummaryMixin
 from proxcode.utils.progress import ProgressDisplay
@@ -44,7 +45,7 @@ from proxcode.utils.validation import (
     check_seed,
     in_units,
 )
-from proxcode.weights import DifferenceWeights, Weights
+from proxcode.weights import Weights
 
 
 class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMixin, SavingMixin):
@@ -86,8 +87,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         bits. The hash function is fitted to all samples, and all near pairs of a radius count. None is 10,000
         where the hash function refines bits (see `KernelHash`), else all samples.
     loss_target : float, default=None
-        Share of misplaced training pairs at which learning stops early: near pairs beyond and far pairs within the best
-        Hamming threshold. None learns all bits.
+        Value of `BitRecord.loss`, the share of near pairs beyond and far pairs within the best Hamming threshold, at
+        which learning stops early. None learns all bits.
     random_state : int, RandomState or None, default=None
         Seed of all random choices. Equal seeds give equal bits for any number of threads, on the same kind of processor
         with the same versions of libraries; elsewhere a fit may give other bits of the same quality.
@@ -108,6 +109,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         `extend`.
     history_ : list of BitRecord
         Figures of each bit: threshold, loss, accuracy of the hash function, time.
+    training_loss_ : float
+        Share of misplaced training pairs in `codes_`; NaN in models of earlier versions. With labels it is lower than
+        `history_[-1].loss`, the leave-one-out figure that bits are learned from: see `BitRecord`.
     hash_function_ : HashFunction
         The fitted hash function.
     proximity_ : Proximity
@@ -150,6 +154,29 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         self.loss_target = loss_target
         self.random_state = random_state
         self.verbose = verbose
+
+    @classmethod
+    def paper(cls, n_bits: int = 64, **parameters: Any) -> Self:
+        """Return the paper's own method: its threshold, its weights, its cut and its hash function.
+
+        These are `EqualErrorThreshold` (Eq. 10), `GradientWeights`, bit update (Algorithm 2) from a random guess, and
+        a support vector machine for each bit, `SVMHash`. `KernelHash(refine_steps=0)` alone is not the paper's method:
+        it leaves out refinement, but threshold, weights and hash function remain those of this library.
+
+        Parameters
+        ----------
+        n_bits : int, default=64
+        **parameters
+            Other parameters of the constructor, such as `random_state` or `proximity`; given ones replace the paper's.
+
+        Examples
+        --------
+        >>> ProximityPreservingCode.paper(16, random_state=0).hash_function
+        SVMHash()
+        """
+        rules = Rules.paper()
+        components = {"threshold": rules.threshold, "weights": rules.weights, "cut": rules.cut}
+        return cls(n_bits, **{**components, "hash_function": SVMHash(), **parameters})
 
     def fit(self, X: ArrayLike, y: Any = None, *, checkpoint: FilePath | None = None) -> Self:
         """Learn a code.
@@ -221,15 +248,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
     def _resolve_components(self, y: Any) -> tuple[Proximity, HashFunction, Rules]:
         """Return the components of the method, defaults for those that are None and copies of those to be fitted."""
         proximity = default_proximity(y) if self.proximity is None else self.proximity
-        threshold = CalibratedThreshold() if self.threshold is None else self.threshold
-        weights = DifferenceWeights() if self.weights is None else self.weights
-        cut = Restarts() if self.cut is None else self.cut
         check_component("proximity", proximity, Proximity, "SameLabel()")
-        check_component("threshold", threshold, Threshold, "CalibratedThreshold()")
-        check_component("weights", weights, Weights, "DifferenceWeights()")
-        check_component("cut", cut, CutSearch, "Restarts()")
+        rules = Rules.resolved(self.threshold, self.weights, self.cut, self.error_correction)
         hash_function = proximity.hash_function() if self.hash_function is None else self.hash_function
-        rules = Rules(threshold=threshold, weights=weights, cut=cut, error_correction=self.error_correction)
         return clone(proximity), as_hash_function(hash_function), rules
 
     def _learn(
@@ -261,7 +282,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         )
 
         def commit() -> None:
-            learned.codes = loop.finish(samples, hash_function, len(history))
+            learned.codes, learned.training_loss = loop.finish(samples, hash_function, len(history))
             self._set_fitted(learned)
             if checkpoint is not None:
                 self.save(checkpoint)
@@ -274,28 +295,13 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
                 while not is_done(history, n_bits, loss_target):
                     history.append(loop.step())
                     progress.update(note=f"loss {history[-1].loss:.4f}")
-                    is_last = is_done(history, n_bits, loss_target)
-                    if checkpoint is not None and timer.is_due() and not is_last:
+                    if checkpoint is not None and timer.is_due() and not is_done(history, n_bits, loss_target):
                         timer.run(commit)
         except KeyboardInterrupt:
             if history:
                 commit()
             raise
         commit()
-
-    def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
-        """Validate the training data of `extend`: the same as those of `fit`, up to rounding of X."""
-        X = check_samples(self, X, reset=False)
-        if len(X) != len(self.codes_):
-            raise ValueError(f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same.")
-        if fingerprint(X) != self._data["X"]:
-            codes = self.encode(X)
-            n_different = int((codes != self.codes_).any(axis=1).sum())
-            if not self.error_correction or n_different > max(1, len(X) // 100):
-                raise ValueError("X differs from the samples of the original fit; pass the same ones in order.")
-        if fingerprint(self.proximity_.read(y)) != self._data["y"]:
-            raise ValueError("y differs from the labels of the original fit; pass the same ones in order.")
-        return X
 
     def scores(self, X: ArrayLike, n_bits: int | None = None) -> NDArray[np.float64]:
         """Return the margins of each bit, shape (n_samples, n_bits): a bit is 1 where its margin is at least 0."""
@@ -306,8 +312,6 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
 
     def score(self, X: ArrayLike, y: Any = None) -> float:
         """Return the area under the precision-recall curve of near pairs of X over Hamming thresholds."""
-        from proxcode.metrics import area_under_curve, precision_recall
-
         check_is_fitted(self, "n_bits_")
         if isinstance(self.proximity_, GivenPairs):
             raise ValueError("GivenPairs lists pairs of training samples: score() is not defined for new samples.")

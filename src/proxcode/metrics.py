@@ -233,12 +233,19 @@ def _near_at(near: Counts, far: Counts, k: int) -> NDArray[np.float64]:
 class BitRecord(NamedTuple):
     """What happened at one bit; the figures are those of the code with this bit.
 
+    They are of the code that bits are learned from. With labels, `KernelHash` and `LinearHash` learn from leave-one-out
+    values: the bits of a training sample are predicted without its own label, as those of new samples will be. The
+    codes that `encode` gives for the training samples know their labels and misplace fewer pairs: their loss is
+    `training_loss_` of the model. Bits from long lists of pairs are learned in the same way; in other fits nothing is
+    left out and the two losses are equal.
+
     Attributes
     ----------
     alpha : float
         Threshold of the code, on twice the Hamming distance, as in the paper.
     loss : float
-        Share of misplaced pairs: those on the wrong side of the best threshold (Eq. 4).
+        Share of misplaced pairs: those on the wrong side of the best threshold (Eq. 4), an estimate of the loss of new
+        samples where it is a leave-one-out figure.
     logistic_loss : float
         Its relaxation at alpha (Eq. 8), a mean over pairs.
     flips, sweeps : int
@@ -268,6 +275,10 @@ class BitRecord(NamedTuple):
         if missing < 0:
             raise ValueError(f"its history holds {len(numbers)} figures of a bit: upgrade proxcode")
         return cls._make([*numbers, *[math.nan] * missing, math.nan])
+
+    def numbers(self) -> list[float]:
+        """Return all figures but the seconds, which differ from run to run, for a model file."""
+        return [float(value) if isinstance(value, float) else int(value) for value in self[:-1]]
 
     @property
     def radius(self) -> int:

@@ -5,15 +5,16 @@ A checkpoint is a model file with the bits learned so far: resuming a fit is loa
 
 from __future__ import annotations
 
+import math
 import numbers
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import monotonic
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,14 +29,12 @@ from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, read_model, write_model
 from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
-from proxcode.utils.validation import check_component, check_number
+from proxcode.utils.validation import check_component, check_number, check_samples
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
 Parameters = Mapping[str, Any]
 
-# Shortest time between two writes of a checkpoint: in seconds, and as a multiple of the time that a write takes.
-CHECKPOINT_SECONDS, CHECKPOINT_MULTIPLE = 30.0, 20.0
 # Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
 MAY_DIFFER = ("n_bits", "verbose", "random_state")
 
@@ -59,6 +58,8 @@ class Learned:
         Packed codes of the training samples; empty before the first bit.
     unit : float
         What samples are multiplied by before they are hashed.
+    training_loss : float
+        Share of misplaced pairs in `codes`; NaN where a file of an earlier version does not hold it.
     """
 
     seed: int
@@ -68,6 +69,7 @@ class Learned:
     history: list[BitRecord] = field(default_factory=list)
     codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
     unit: float = 1.0
+    training_loss: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,13 @@ def write(path: FilePath, model: SavedModel, overwrite: bool = True) -> None:
     learned = model.learned
     values = {
         "seed": learned.seed,
-        "history": [_numbers(record) for record in learned.history],
+        "history": [record.numbers() for record in learned.history],
         "alpha": learned.history[-1].alpha,
         "n_features": model.n_features,
         "feature_names": model.feature_names,
         "data": learned.data,
         "unit": learned.unit,
+        "training_loss": None if math.isnan(learned.training_loss) else learned.training_loss,
     }
     components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
     stored = ModelFile(_storable(model.parameters), components, values, learned.codes)
@@ -104,6 +107,8 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
         history = [BitRecord.from_numbers(record) for record in values["history"]]
         unit = check_number("its unit", values.get("unit", 1.0), above=0)
         learned = Learned(values["seed"], values["data"], history=history, codes=codes, unit=unit, **components)
+        if values.get("training_loss") is not None:
+            learned.training_loss = float(values["training_loss"])
         check_component("proximity", learned.proximity, Proximity, "SameLabel()")
         check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
         if learned.hash_function.n_bits_ != len(history):
@@ -125,13 +130,27 @@ class SavingMixin(BaseEstimator):
         self._seed, self._data, self._unit = learned.seed, learned.data, learned.unit
         self.proximity_, self.hash_function_ = learned.proximity, learned.hash_function
         self.history_, self.codes_ = list(learned.history), learned.codes
-        self.n_bits_ = len(self.history_)
+        self.n_bits_, self.training_loss_ = len(self.history_), learned.training_loss
         self.alpha_, self.radius_ = self.history_[-1].alpha, self.history_[-1].radius
 
     def _learned(self) -> Learned:
         """Return what was learned, from the fitted attributes."""
         fitted = self._seed, self._data, self.proximity_, self.hash_function_
-        return Learned(*fitted, history=list(self.history_), codes=self.codes_, unit=self._unit)
+        return Learned(*fitted, list(self.history_), self.codes_, unit=self._unit, training_loss=self.training_loss_)
+
+    def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
+        """Validate the training data of `extend`: the same as those of `fit`, up to rounding of X."""
+        X = check_samples(self, X, reset=False)
+        if len(X) != len(self.codes_):
+            raise ValueError(f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same.")
+        if fingerprint(X) != self._data["X"]:
+            codes = self.encode(X)
+            n_different = int((codes != self.codes_).any(axis=1).sum())
+            if not self.error_correction or n_different > max(1, len(X) // 100):
+                raise ValueError("X differs from the samples of the original fit; pass the same ones in order.")
+        if fingerprint(self.proximity_.read(y)) != self._data["y"]:
+            raise ValueError("y differs from the labels of the original fit; pass the same ones in order.")
+        return X
 
     def save(self, path: FilePath, *, overwrite: bool = True) -> None:
         """Save the fitted model in one file, atomically and without pickle.
@@ -202,11 +221,6 @@ def _storable(parameters: Parameters) -> dict[str, Any]:
     """Return parameters with a `random_state` that is not an integer replaced by None."""
     seed = parameters.get("random_state")
     return {**parameters, "random_state": seed if isinstance(seed, numbers.Integral) else None}
-
-
-def _numbers(record: BitRecord) -> list[float]:
-    """Return all figures of a record but its seconds, which differ from run to run."""
-    return [float(value) if isinstance(value, float) else int(value) for value in record[:-1]]
 
 
 def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunction) -> dict[str, Any]:
@@ -288,21 +302,3 @@ def _fingerprints(parameters: Parameters) -> dict[str, Any]:
             )
         found[name] = [content, {key: fingerprint(array) for key, array in writer.tensors.items()}]
     return found
-
-
-class CheckpointTimer:
-    """Tells when the next checkpoint is due, and measures what writing one takes."""
-
-    def __init__(self) -> None:
-        self._last, self._cost = monotonic(), 0.0
-
-    def is_due(self) -> bool:
-        """Return whether enough time has passed since the last write."""
-        return monotonic() - self._last >= max(CHECKPOINT_SECONDS, CHECKPOINT_MULTIPLE * self._cost)
-
-    def run(self, write: Callable[[], None]) -> None:
-        """Write a checkpoint."""
-        start = monotonic()
-        write()
-        self._last = monotonic()
-        self._cost = self._last - start

@@ -3,6 +3,9 @@
 After k bits, a pair at Hamming distance h has inner product B = k - 2h. The paper classifies it as near where its
 doubled distance 2h is at most alpha, that is, where B >= beta with beta = k - alpha. All rules use the same two
 histograms: near[h] and far[h] are the numbers of near and of far pairs at distance h = 0..k.
+
+The paper minimises over alpha > 0, so that equal codes are near: the thresholds between two distances are t = 0..k.
+"Nothing is near", t = -1, would misclassify the near pairs alone, a small share of all pairs, for any code.
 """
 
 from abc import ABC, abstractmethod
@@ -28,19 +31,23 @@ def inner_products(n_bits: int) -> NDArray[np.float64]:
 
 
 def errors(near: Counts, far: Counts) -> tuple[Counts, Counts]:
-    """Return |E_N| and |E_F|, the numbers of near pairs beyond t and of far pairs within t, for t = -1..k."""
-    near_within = np.concatenate([[0], np.cumsum(near)])
-    far_within = np.concatenate([[0], np.cumsum(far)])
-    return near_within[-1] - near_within, far_within
+    """Return |E_N| and |E_F|, the numbers of near pairs beyond t and of far pairs within t, for t = 0..k."""
+    near_within = np.cumsum(near)
+    return near_within[-1] - near_within, np.cumsum(far)
 
 
 def loss(near: Counts, far: Counts) -> float:
-    """Return the share of pairs that the best threshold misclassifies (Eq. 4).
+    """Return the share of pairs that the best threshold alpha > 0 misclassifies (Eq. 4).
 
     Examples
     --------
     >>> loss(near=np.array([8, 1]), far=np.array([2, 9]))
     0.15
+
+    A code of no bits misclassifies all far pairs.
+
+    >>> loss(near=np.array([1]), far=np.array([3]))
+    0.75
     """
     near_errors, far_errors = errors(near, far)
     return float((near_errors + far_errors).min() / (near.sum() + far.sum()))
@@ -89,8 +96,8 @@ class EqualErrorThreshold(Threshold):
     """The paper's rule (Eq. 10): equal numbers of misclassified near pairs and misclassified far pairs.
 
     Hamming distances are integers, so the two numbers are rarely equal: the threshold t with the smallest difference
-    is chosen, the smaller t in case of a tie. All alpha in [2t, 2t + 2) misclassify the same pairs; alpha = 2t + 1 is
-    the middle of this interval.
+    is chosen, the smaller t in case of a tie. All alpha in [2t, 2t + 2) misclassify the same pairs; alpha = 2t + 1, at
+    least 1, is the middle of this interval.
 
     Examples
     --------
@@ -101,7 +108,7 @@ class EqualErrorThreshold(Threshold):
     def beta(self, near: Counts, far: Counts) -> float:
         """Return beta = k - alpha."""
         near_errors, far_errors = errors(near, far)
-        t = int(np.argmin(np.abs(near_errors - far_errors))) - 1
+        t = int(np.argmin(np.abs(near_errors - far_errors)))
         return float(len(near) - 1 - (2 * t + 1))
 
 

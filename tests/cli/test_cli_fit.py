@@ -82,6 +82,15 @@ def test_near_pairs_alone_need_no_option(suffix, folder, train, tmp_path):
     assert described["near pairs within radius"] == record["near pairs within radius"]
 
 
+def test_the_papers_own_method(folder, train, tmp_path):
+    arguments = (folder / "train.npy", "--labels", folder / "labels.npy", "--bits", 8, "--paper")
+    call("fit", *arguments, "-o", tmp_path / "cli.proxcode")
+    ProximityPreservingCode.paper(8, random_state=0).fit(*train).save(tmp_path / "api.proxcode")
+    assert (tmp_path / "cli.proxcode").read_bytes() == (tmp_path / "api.proxcode").read_bytes()
+    described = record_of("info", tmp_path / "cli.proxcode")
+    assert described["hash function"].startswith("SVMHash(")
+
+
 def test_fit_prints_what_it_learned(folder, model, tmp_path):
     arguments = (folder / "train.npy", "--labels", folder / "labels.npy", "--bits", N_BITS)
     record = record_of("fit", *arguments, "--force", "-o", tmp_path / "m.proxcode")
@@ -89,7 +98,8 @@ def test_fit_prints_what_it_learned(folder, model, tmp_path):
         "model": str(tmp_path / "m.proxcode"),
         "bits": N_BITS,
         "radius": model.radius_,
-        "training loss": pytest.approx(model.history_[-1].loss),
+        "loss in learning": pytest.approx(model.history_[-1].loss),
+        "training loss": pytest.approx(model.training_loss_),
         "near pairs within radius": pytest.approx(model.history_[-1].near_within),
         "far pairs within radius": pytest.approx(model.history_[-1].far_within),
         "samples": 500,

@@ -23,8 +23,8 @@ def test_info_describes_models_indexes_and_vectors(folder, model, train, tmp_pat
 
 def test_info_describes_a_checkpoint(train, tmp_path, monkeypatch):
     # Without these a fit of a few seconds writes no checkpoint.
-    monkeypatch.setattr("proxcode.code.CHECKPOINT_SECONDS", 0.0, raising=False)
-    monkeypatch.setattr("proxcode.code.CHECKPOINT_MULTIPLE", 0.0, raising=False)
+    monkeypatch.setattr("proxcode.storage.timer.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("proxcode.storage.timer.CHECKPOINT_MULTIPLE", 0.0)
     ProximityPreservingCode(3, random_state=0).fit(*train, checkpoint=tmp_path / "fit.checkpoint")
     facts = record_of("info", tmp_path / "fit.checkpoint")
     assert facts["kind"] == kind_of(tmp_path / "fit.checkpoint")

@@ -29,10 +29,10 @@ KILLS = {"fit": 7, "encode": 7, "save": 6}
 # A checkpoint after every bit, where a fit of this length would write none.
 FIT = """
 import sys
-import proxcode.saving
+import proxcode.storage.timer
 from proxcode.cli import main
 
-proxcode.saving.CHECKPOINT_SECONDS = proxcode.saving.CHECKPOINT_MULTIPLE = 0
+proxcode.storage.timer.CHECKPOINT_SECONDS = proxcode.storage.timer.CHECKPOINT_MULTIPLE = 0
 main(sys.argv[1:], prog_name="proxcode")
 """
 SAVE = f"""

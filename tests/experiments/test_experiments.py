@@ -60,6 +60,28 @@ def test_initial_guess_does_not_repeat_stored_measurements(tmp_path, monkeypatch
     assert len(runs) == len(initial_guess.COMPONENTS)
 
 
+def test_satisfied(tmp_path):
+    pytest.importorskip("matplotlib")
+    from proxcode.experiments.satisfied import QUICK, RULES, draw, proximities
+
+    table, figure = EXPERIMENTS["satisfied"](tmp_path, True, False)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    with table.open(newline="") as file:
+        rows = [{**row, "bits": int(row["bits"]), "loss": float(row["loss"])} for row in csv.DictReader(file)]
+    assert list(rows[0]) == ["proximity", "rules", "seed", "bits", "loss"]
+    last = {(row["proximity"], row["rules"]): row for row in rows}
+    assert list(last) == [(name, rules) for name in proximities(QUICK.dimensions) for rules in RULES]
+    for (name, _), row in last.items():
+        if name != "random signs, all pairs":
+            assert row["loss"] == 0
+            assert row["bits"] < QUICK.n_bits
+    for ax, rules in zip(draw(rows).axes, RULES, strict=True):
+        curves = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
+        assert list(curves) == list(proximities(QUICK.dimensions))
+        for name, line in curves.items():
+            assert line.get_xdata()[-1] == last[name, rules]["bits"]
+
+
 def test_an_experiment_alone_creates_its_folder(tmp_path):
     pytest.importorskip("matplotlib")
     from proxcode.experiments.illustrations import RADII

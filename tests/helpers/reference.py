@@ -4,10 +4,10 @@ import numpy as np
 
 
 def equal_error_beta(Y, B, k):
-    """Eq. 10, by counting E_N and E_F for every threshold between two distances."""
+    """Eq. 10, by counting E_N and E_F for every threshold alpha > 0 between two distances."""
     d = k - B
     i, j = np.triu_indices(len(Y), 1)
-    candidates = np.arange(-1, 2 * k + 2, 2)
+    candidates = np.arange(1, 2 * k + 2, 2)
     E_N = np.array([np.sum((Y[i, j] > 0) & (d[i, j] > alpha)) for alpha in candidates])
     E_F = np.array([np.sum((Y[i, j] < 0) & (d[i, j] <= alpha)) for alpha in candidates])
     return k - candidates[np.argmin(abs(E_N - E_F))]

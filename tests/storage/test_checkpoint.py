@@ -20,15 +20,15 @@ from proxcode.bits import BitLoop
 from proxcode.hashing.base import PerBitHash
 from proxcode.hashing.ridge import RidgeHash
 from proxcode.proximity import Proximity
-from proxcode.saving import CheckpointTimer
 from proxcode.storage.container import kind_of, read_file
+from proxcode.storage.timer import CheckpointTimer
 
 
 @pytest.fixture
 def every_bit(monkeypatch):
     """Checkpoints are written after each bit."""
-    monkeypatch.setattr("proxcode.saving.CHECKPOINT_SECONDS", 0)
-    monkeypatch.setattr("proxcode.saving.CHECKPOINT_MULTIPLE", 0)
+    monkeypatch.setattr("proxcode.storage.timer.CHECKPOINT_SECONDS", 0)
+    monkeypatch.setattr("proxcode.storage.timer.CHECKPOINT_MULTIPLE", 0)
 
 
 def n_bits_in(checkpoint):
@@ -283,7 +283,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("proxcode.saving.monotonic", clock)
+    monkeypatch.setattr("proxcode.storage.timer.monotonic", clock)
     return clock
 
 

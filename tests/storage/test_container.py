@@ -146,6 +146,8 @@ def _with(path, small, change):
             r"a value of kind 'eval' that",
         ),
         (lambda c: c.update(history=[]), r"cannot be read: it holds no bits: save the model again"),
+        (lambda c: c.update(training_loss="low"), r"its training_loss='low': expected a number"),
+        (lambda c: c.update(training_loss=-0.1), r"its training_loss=-0.1: expected a number of at least 0"),
         (lambda c: c["history"][0].append(1.0), r"its history holds 9 figures of a bit: upgrade"),
         (
             lambda c: c["proximity"].update({"class": "Proximity", "parameters": {}}),

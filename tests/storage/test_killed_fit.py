@@ -17,10 +17,10 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is defined b
 FIT = """
 import sys
 from sklearn.datasets import load_digits
-import proxcode.saving
+import proxcode.storage.timer
 from proxcode import *
 
-proxcode.saving.CHECKPOINT_SECONDS = proxcode.saving.CHECKPOINT_MULTIPLE = 0
+proxcode.storage.timer.CHECKPOINT_SECONDS = proxcode.storage.timer.CHECKPOINT_MULTIPLE = 0
 X, y = load_digits(return_X_y=True)
 labels = y[:160] if sys.argv[2] == "labels" else None
 ProximityPreservingCode(300, random_state=0, **eval(sys.argv[3])).fit(X[:160], labels, checkpoint=sys.argv[1])

@@ -39,7 +39,7 @@ from proxcode.storage.container import read_file
 from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, Threshold
 from proxcode.weights import GradientWeights
 
-PUBLIC = ("n_bits_", "alpha_", "radius_", "n_features_in_")
+PUBLIC = ("n_bits_", "alpha_", "radius_", "training_loss_", "n_features_in_")
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +70,14 @@ def assert_same(loaded, model, X):
     np.testing.assert_array_equal(loaded.codes_, model.codes_)
     np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
     assert loaded.get_feature_names_out().tolist() == model.get_feature_names_out().tolist()
+
+
+def test_a_file_without_a_training_loss_is_read_and_saved_again(samples, path):
+    model = fit(*samples, n_bits=3)
+    model.training_loss_ = float("nan")
+    loaded = saved(saved(model, path), path)
+    assert np.isnan(loaded.training_loss_)
+    assert not np.isnan(loaded.extend(4, *samples).training_loss_)
 
 
 HASHES = [None, KernelHash(n_landmarks=50, gamma=1e-3), LinearHash(ridge=0.01), SVMHash(), SVMHash(max_samples=40)]

@@ -60,7 +60,8 @@ def test_the_card_says_what_was_learned(model):
         "500 samples x 64 features",
         "the same label",
         "KernelHash()",
-        f"{model.history_[-1].loss:.2%} of pairs misplaced",
+        f"loss in learning {model.history_[-1].loss:.2%} of pairs misplaced",
+        f"training loss {model.training_loss_:.2%} of pairs misplaced",
         f"{sum(record.seconds for record in model.history_):.2f} for all bits",
     ):
         assert part in text

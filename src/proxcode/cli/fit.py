@@ -23,6 +23,7 @@ from proxcode.cli.printing import learned_figures, show
     show_default="rotation for top-k search, else kernel",
     help="Hash function that computes the bits of new samples; reconstruction is for float queries (search --float).",
 )
+@click.option("--paper", is_flag=True, help="Use the paper's own method: its threshold, weights and hash function.")
 @click.option("--new-classes", is_flag=True, help="Learn a code for classes that --labels does not contain.")
 @click.option("--balanced", is_flag=True, help="Let each class of --labels count alike, however few its samples.")
 @click.option(
@@ -53,6 +54,7 @@ def fit(
     key: str | None,
     columns: str | None,
     hash_name: str | None,
+    paper: bool,
     refine_steps: int | None,
     seed: int,
     checkpoint: bool,
@@ -70,9 +72,13 @@ def fit(
       proxcode fit samples.csv --labels samples.csv:class -o my.proxcode
       proxcode fit vectors.npy --pairs clicked.csv -o my.proxcode
       proxcode fit vectors.npy --neighbors 50 -o my.proxcode
+      proxcode fit vectors.npy --labels labels.npy --paper -o my.proxcode
       proxcode fit vectors.npy -o for_top_k_search.proxcode
     """
     options = ProximityOptions(**near)
+    own = {"--hash": hash_name, "--refine-steps": refine_steps, "--new-classes": options.new_classes or None}
+    if paper and (given := [option for option, value in own.items() if value is not None]):
+        raise click.UsageError(f"--paper has a hash function of its own: pass it without {' and '.join(given)}.")
     if refine_steps is not None:
         has_pairs = any(near[name] is not None for name in ("labels", "pairs", "radius", "neighbors"))
         if hash_name is None and has_pairs and not options.new_classes:
@@ -100,14 +106,14 @@ def fit(
         "reconstruction": hashing.ReconstructionHash,
         None: lambda: None,
     }
-    hash_class = hash_classes[hash_name]
-    model = ProximityPreservingCode(
-        bits,
-        proximity=proximity,
-        hash_function=hash_class() if refine_steps is None else hash_class(refine_steps=refine_steps),
-        random_state=seed,
-        verbose=True,
-    )
+    if paper:
+        model = ProximityPreservingCode.paper(bits, proximity=proximity, random_state=seed, verbose=True)
+    else:
+        settings = {} if refine_steps is None else {"refine_steps": refine_steps}
+        hash_function = hash_classes[hash_name](**settings)
+        model = ProximityPreservingCode(
+            bits, proximity=proximity, hash_function=hash_function, random_state=seed, verbose=True
+        )
     try:
         model.fit(X, y, checkpoint=finished_bits)
         # The file does not depend on whether progress was shown.
@@ -119,4 +125,5 @@ def fit(
     if finished_bits is not None:
         # Another process that ran the same fit may have removed it.
         finished_bits.unlink(missing_ok=True)
-    show(as_json, {"model": str(output), **learned_figures(model.history_), "samples": len(model.codes_)})
+    figures = learned_figures(model.history_, model.training_loss_)
+    show(as_json, {"model": str(output), **figures, "samples": len(model.codes_)})

@@ -66,8 +66,9 @@ def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", siz
         check_content(content)
         proximity, hash_function = content["proximity"], content["hash_function"]
         kind = KINDS.get(hash_function["class"]) or f"for near pairs: {_near_means(proximity)}"
+        history = [BitRecord.from_numbers(record) for record in content["history"]]
         return {
-            **learned_figures([BitRecord.from_numbers(record) for record in content["history"]]),
+            **learned_figures(history, content.get("training_loss")),
             "samples": len(tensors["codes"]),
             "features": content["n_features"],
             "kind of code": kind,

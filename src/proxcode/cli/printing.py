@@ -44,12 +44,17 @@ def facts(record: Mapping[str, Any]) -> str:
     return "\n".join(f"{name:{width}}  {cell(value, grouped=True)}" for name, value in record.items())
 
 
-def learned_figures(history: "Sequence[BitRecord]") -> dict[str, Any]:
+def learned_figures(history: "Sequence[BitRecord]", training_loss: float | None) -> dict[str, Any]:
     """Return the figures of a fitted model; None for those that its file does not have."""
     last = history[-1]
-    shares = {"near pairs within radius": last.near_within, "far pairs within radius": last.far_within}
+    shares = {
+        "loss in learning": last.loss,
+        "training loss": math.nan if training_loss is None else training_loss,
+        "near pairs within radius": last.near_within,
+        "far pairs within radius": last.far_within,
+    }
     known = {name: None if math.isnan(share) else share for name, share in shares.items()}
-    return {"bits": len(history), "radius": last.radius, "training loss": last.loss, **known}
+    return {"bits": len(history), "radius": last.radius, **known}
 
 
 def aligned_columns(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:

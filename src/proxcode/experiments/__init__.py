@@ -31,6 +31,7 @@ EXPERIMENTS = {
         "Samples in the plane: the first four bits, Hamming and Euclidean distance, near and far pairs.",
     ),
     "initial-guess": _experiment("initial_guess", "Loss by code length for four initial guesses and two updates."),
+    "satisfied": _experiment("satisfied", "Loss by code length until no pair is misplaced."),
     "timing": _experiment("timing", "Fit and encoding time of all methods at equal settings."),
 }
 

@@ -15,15 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from proxcode.bits import BitLoop, Rules
-from proxcode.cut import Restarts
+from proxcode.bits import in_sample_code
 from proxcode.experiments.runner import Row, write_rows
-from proxcode.hamming import GrowingCode, distances, unpack
-from proxcode.hashing import NoHash
+from proxcode.hamming import distances, unpack
 from proxcode.plots import FAR, INK, NEAR, plot_near_and_far, save_figure
 from proxcode.proximity import WithinRadius
 from proxcode.threshold import LogisticThreshold
-from proxcode.weights import DifferenceWeights
 
 N_SAMPLES, SEED = 300, 0
 RADII = (0.1, 0.2, 0.3)
@@ -41,20 +38,23 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
 
     n_bits = QUICK_BITS if quick else N_BITS
     X = np.random.default_rng(SEED).random((N_SAMPLES, 2)) - 0.5
+    euclidean = pdist(X)
     pairs: PairDistances = {}
     alphas = {}
     near_and_far = Figure(figsize=(6, 4), layout="constrained")
     for radius in RADII:
-        rules = Rules(threshold=LogisticThreshold(), weights=DifferenceWeights(), cut=Restarts())
-        near_pairs = WithinRadius(radius=radius).fit(X).find_pairs(X).pairs
-        code = GrowingCode(N_SAMPLES)
-        loop = BitLoop(near_pairs, NoHash(), rules, max_samples=N_SAMPLES, seed=SEED, code=code)
-        alphas[radius] = [loop.step().alpha for _ in range(n_bits)][-1]
-        codes = code.packed()
-        pairs[radius] = distances(codes, codes)[np.triu_indices(N_SAMPLES, k=1)], pdist(X)
+        code = in_sample_code(
+            WithinRadius(radius), X, n_bits=n_bits, threshold=LogisticThreshold(), loss_target=None, random_state=SEED
+        )
+        alphas[radius] = code.alpha
+        hamming = distances(code.codes, code.codes)[np.triu_indices(N_SAMPLES, k=1)]
+        pairs[radius] = hamming, euclidean
         if radius == RADII[1]:
-            first_bits = draw_bits(X, unpack(codes, n_bits)[:, :4])
-            plot_near_and_far(loop.near, loop.far, alphas[radius], near_and_far.subplots())
+            first_bits = draw_bits(X, unpack(code.codes, n_bits)[:, :4])
+            near, far = (
+                np.bincount(hamming[kind], minlength=n_bits + 1) for kind in (euclidean <= radius, euclidean > radius)
+            )
+            plot_near_and_far(near, far, code.alpha, near_and_far.subplots())
     figures = {"first_bits": first_bits, "joint_histogram": draw_joint(pairs, alphas), "near_and_far": near_and_far}
     paths = [*(output / f"{name}.png" for name in figures), output / "joint_histogram.csv"]
     for path, figure in zip(paths, figures.values(), strict=False):

@@ -24,12 +24,10 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from proxcode import cut
-from proxcode.bits import BitLoop, Rules
+from proxcode.bits import in_sample_code
 from proxcode.experiments.datasets import load
 from proxcode.experiments.report import select
 from proxcode.experiments.runner import CELLS, Row, environment, read_json, write_rows, write_text
-from proxcode.hamming import GrowingCode
-from proxcode.hashing import NoHash
 from proxcode.pairs import Pairs
 from proxcode.plots import COLOURS, save_figure
 from proxcode.proximity import SameLabel, WithinRadius
@@ -114,7 +112,7 @@ def measure(size: Size, folder: Path, verbose: bool = False) -> list[Row]:
         path = folder / f"{name}.json"
         record = read_json(path)
         chosen = repr(COMPONENTS[components])
-        settings = {"n_samples": size.n_samples, "n_bits": size.n_bits, "threshold and weights": chosen}
+        settings = {"n_samples": size.n_samples, "n_bits": size.n_bits, "threshold and weights": chosen, "alpha": "> 0"}
         if record.get("settings") != settings:
             pairs = DATASETS[dataset](size.n_samples, seed)
             record = {"settings": settings, "losses": curves(pairs, components, seed, size.n_bits), **environment()}
@@ -128,14 +126,11 @@ def measure(size: Size, folder: Path, verbose: bool = False) -> list[Row]:
 def curves(pairs: Pairs, components: str, seed: int, n_bits: int) -> list[tuple[str, str, list[float]]]:
     """Learn codes with all combinations of guess and update; return the loss after each bit."""
     threshold, weights = COMPONENTS[components]
-    n_samples = pairs.n_samples
     found = []
     for guess, update in product(GUESSES, UPDATES):
-        rules = Rules(threshold=threshold, weights=weights, cut=cut.Restarts(GUESSES[guess], UPDATES[update]))
-        loop = BitLoop(pairs, NoHash(), rules, max_samples=n_samples, seed=seed, code=GrowingCode(n_samples))
-        losses: list[float] = []
-        while len(losses) < n_bits and 0.0 not in losses[-1:]:
-            losses.append(float(loop.step().loss))
+        search = cut.Restarts(GUESSES[guess], UPDATES[update])
+        code = in_sample_code(pairs, n_bits=n_bits, threshold=threshold, weights=weights, cut=search, random_state=seed)
+        losses = [record.loss for record in code.history]
         found.append((guess, update, losses + [0.0] * (n_bits - len(losses))))
     return found
 

@@ -12,8 +12,6 @@ from proxcode.peers.hadamard import hadamard_order
 from proxcode.peers.quantisers import FaissOPQ, FaissRQ
 from proxcode.proximity import Nearest, Proximity, SameLabel
 from proxcode.search import FloatQueries
-from proxcode.threshold import EqualErrorThreshold
-from proxcode.weights import GradientWeights
 
 # Methods that would take hours for all cells: a support vector machine or 200 boosted trees for each bit.
 SLOW = ("PPC-paper", "FastHash")
@@ -75,14 +73,9 @@ def _ppc(n_bits: int, seed: int, proximity: Proximity | None) -> Any:
 
 
 def _ppc_of_the_paper(n_bits: int, seed: int, proximity: Proximity | None) -> Any:
-    return ProximityPreservingCode(
-        n_bits,
-        proximity=proximity,
-        threshold=EqualErrorThreshold(),
-        weights=GradientWeights(),
-        hash_function=SVMHash(max_samples=PAPER_SAMPLES),
-        max_samples=2 * PAPER_SAMPLES,
-        random_state=seed,
+    hash_function = SVMHash(max_samples=PAPER_SAMPLES)
+    return ProximityPreservingCode.paper(
+        n_bits, proximity=proximity, hash_function=hash_function, max_samples=2 * PAPER_SAMPLES, random_state=seed
     )
 
 

@@ -5,7 +5,7 @@ A model file is a safetensors file (see `container.py`) of kind "model". Its JSO
 - versions: of proxcode and of the libraries it was fitted with, for information,
 - parameters: those of the constructor,
 - proximity, hash_function: the fitted components, by class, parameters and what they learned,
-- seed, history, alpha, n_features, feature_names: the rest of the fitted model,
+- seed, history, training_loss, alpha, unit, n_features, feature_names: the rest of the fitted model,
 - data: fingerprints of the training data, which are not in the file;
 
 arrays are tensors beside it, the codes of the training samples among them. Nothing in the file is executed: components
@@ -26,7 +26,7 @@ import numpy as np
 from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
 from proxcode.storage.container import read_file, reading, write_file
-from proxcode.utils.validation import check_integer
+from proxcode.utils.validation import check_integer, check_number
 
 KIND = "model"
 SKOPS = "skops"
@@ -104,6 +104,8 @@ def check_content(content: Mapping[str, Any]) -> dict[str, int]:
         if not all(isinstance(number, int | float) for number in record) or not math.isfinite(record[0]):
             raise ValueError(f"its history holds {record!r}, not the figures of a bit: save the model again")
     check_integer("its seed", content["seed"], 0, 2**32 - 1)
+    if content.get("training_loss") is not None:
+        check_number("its training_loss", content["training_loss"], at_least=0)
     if names is not None and (len(names) != n_features or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"its feature_names are not those of {n_features} features: save the model again")
     if not all(data[name] is None or isinstance(data[name], str) for name in ("X", "y")):

@@ -42,8 +42,10 @@ def summary_html(model: Any) -> str:
         "learned from": f"{len(model.codes_):,} samples x {model.n_features_in_:,} features",
         "near means": model.proximity_.describe(),
         "hash function": repr(model.hash_function_),
-        "training loss": f"{losses[-1]:.2%} of pairs misplaced",
+        "loss in learning": f"{losses[-1]:.2%} of pairs misplaced",
     }
+    if not math.isnan(model.training_loss_):
+        terms["training loss"] = f"{model.training_loss_:.2%} of pairs misplaced"
     seconds = sum(record.seconds for record in model.history_)
     # Model files do not store the times.
     if not math.isnan(seconds):
@@ -70,7 +72,7 @@ def loss_svg(losses: Sequence[float]) -> str:
     if len(points) == 1:
         points.append((WIDTH - MARGIN, points[0][1]))
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    label = f"training loss from {losses[0]:.2%} at bit 1 to {losses[-1]:.2%} at bit {len(losses)}"
+    label = f"loss in learning from {losses[0]:.2%} at bit 1 to {losses[-1]:.2%} at bit {len(losses)}"
     return (
         f'<figure style="margin:0"><svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}" fill="none" stroke="currentColor"><title>{label}</title>'

@@ -13,13 +13,13 @@ Hash functions that learn all bits at once have them ready: of the steps above, 
 """
 
 import math
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from proxcode.bits.rules import MAX_BITS, Rules
 from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.result import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
@@ -27,51 +27,14 @@ from proxcode.hashing import HashedBit, HashFunction, HashTraining
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord, radius_of
 from proxcode.pairs import CodedPairs, FoundPairs, Pairs
-from proxcode.threshold import Line, Threshold, logistic_loss, loss
+from proxcode.threshold import Line, logistic_loss, loss
 from proxcode.utils.rows import ALL, Index, Rows
 from proxcode.utils.validation import check_integer
-from proxcode.weights import Weights
 
-MAX_BITS = 1024
 # Streams of random numbers beside those of bits k = 0..MAX_BITS - 1: the hash function's, and that of `candidates`.
 HASH_STREAM, CANDIDATES_STREAM = MAX_BITS, MAX_BITS + 1
 # Default of `max_samples` where pairs decide on nothing but thresholds.
 THRESHOLD_SAMPLES = 2500
-
-
-@runtime_checkable
-class CutSearch(Protocol):
-    """A search for cuts, such as `proxcode.cut.Restarts`."""
-
-    def solve(self, graph: SignedGraph, rng: np.random.Generator) -> Cut:
-        """Return a partition with large b'Wb."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Components that determine how a bit is learned.
-
-    Attributes
-    ----------
-    threshold : Threshold
-        Step I.
-    weights : Weights
-        Step II.
-    cut : CutSearch
-        Search for a cut of the signed graph.
-    error_correction : bool
-        Whether the hash function's bit, not the cut, enters the code.
-    """
-
-    threshold: Threshold
-    weights: Weights
-    cut: CutSearch
-    error_correction: bool = True
-
-
-def is_done(history: list[BitRecord], n_bits: int, loss_target: float) -> bool:
-    """Return whether learning stops here."""
-    return len(history) >= n_bits or (len(history) > 0 and history[-1].loss <= loss_target)
 
 
 class BitLoop:
@@ -192,13 +155,22 @@ class BitLoop:
         loop._seconds = perf_counter() - start
         return loop
 
-    def finish(self, X: NDArray[Any], hash_function: HashFunction, n_bits: int) -> Codes:
-        """Let the hash function take over the first `n_bits` bits; return the packed codes of all samples X."""
+    def finish(self, X: NDArray[Any], hash_function: HashFunction, n_bits: int) -> tuple[Codes, float]:
+        """Let the hash function take over the first `n_bits` bits.
+
+        Returns
+        -------
+        codes : ndarray of uint8
+            Packed codes of all samples X.
+        training_loss : float
+            Share of misplaced pairs in these codes, over the pairs that the figures of the last bit are of.
+        """
         hash_function.finish(self.training, n_bits)
         codes = pack(hash_function.scores(X, n_bits) >= 0)
         if not self.rules.error_correction:
             codes[self.samples] = pack(unpack(self.code.packed(), n_bits))
-        return codes
+        encoded = GrowingCode.from_packed(codes[self.samples], n_bits)
+        return codes, loss(*self._pairs_with(encoded).counts())
 
     def step(self) -> BitRecord:
         """Learn the next bit."""
@@ -243,22 +215,26 @@ class BitLoop:
 
     def _find_threshold(self) -> None:
         """Step I for the code so far."""
-        n_samples, n_bits = self.pairs.n_samples, self.code.n_bits
-        if self.max_samples >= n_samples:
-            self._coded, hint = self.pairs.with_code(self.code), "check the proximity"
-        else:
-            rng = np.random.default_rng([self.seed, n_bits, n_samples])
-            size = self.pairs.subset_size(self.max_samples, n_bits)
-            self._coded, hint = self.pairs.sampled(self.code, size, rng), "raise max_samples or check the proximity"
+        n_samples = self.pairs.n_samples
+        self._coded = self._pairs_with(self.code)
         self.near, self.far = self._coded.counts()
         for kind, counts in (("near", self.near), ("far", self.far)):
             if counts.sum() == 0:
+                hint = "raise max_samples or check" if self.max_samples < n_samples else "check"
                 n_sampled = len(np.arange(n_samples)[self._coded.samples])
                 raise ValueError(
                     f"there is no {kind} pair among {n_sampled} of {n_samples} samples, but a code needs near and far "
-                    f"pairs: {hint}."
+                    f"pairs: {hint} the proximity."
                 )
         self.line = self.rules.threshold.line(self.near, self.far)
+
+    def _pairs_with(self, code: GrowingCode) -> CodedPairs:
+        """Return all pairs with a code, or those of a subset of the samples that depends on the code length alone."""
+        n_samples, n_bits = self.pairs.n_samples, code.n_bits
+        if self.max_samples >= n_samples:
+            return self.pairs.with_code(code)
+        rng = np.random.default_rng([self.seed, n_bits, n_samples])
+        return self.pairs.sampled(code, self.pairs.subset_size(self.max_samples, n_bits), rng)
 
     def _cut_and_hash(self, graph: SignedGraph, rng: np.random.Generator) -> tuple[Cut, HashedBit]:
         """Cut the graph and train the hash function to follow the cut.

@@ -1,0 +1,117 @@
+"""A long code satisfies all pairs: the paper's statement on l1 and l2 proximities, in numbers.
+
+Codes without a hash function of 300 samples: the share of misplaced pairs (Eq. 4) by code length, until it is 0 or the
+largest code length is reached. Near is
+
+1. within a radius by l1 or l2, for samples uniform in a cube of 2, 10 and 50 dimensions; a sample has 15 near samples
+   on average, and all other pairs are far,
+2. as listed in a random signed graph, where a known pair is near or far with equal probability; a tenth of the pairs
+   is known, or all are. No geometry helps here: a code has to learn every pair by heart.
+
+All codes are learned with the paper's rules and with the defaults of this library, for three seeds.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from proxcode.bits import InSampleCode, Rules, in_sample_code
+from proxcode.experiments.report import select
+from proxcode.experiments.runner import Row, write_rows
+from proxcode.plots import COLOURS, save_figure
+from proxcode.proximity import WithinRadius
+from proxcode.utils.progress import track
+
+RULES = {"the paper's": Rules.paper(), "the default": Rules.resolved(None, None, None)}
+MEAN_NEIGHBORS = 15
+Learn = Callable[..., InSampleCode]
+
+
+class Size(NamedTuple):
+    """Size of the experiment."""
+
+    n_samples: int
+    n_bits: int
+    seeds: tuple[int, ...]
+    dimensions: tuple[int, ...]
+
+
+FULL = Size(300, 512, (0, 1, 2), (2, 10, 50))
+QUICK = Size(60, 128, (0,), (2,))
+
+
+def by_distance(metric: str, n_features: int, n_samples: int, seed: int, **parameters: Any) -> InSampleCode:
+    """Learn a code of uniform samples, near within a radius."""
+    X = np.random.default_rng(seed).random((n_samples, n_features))
+    return in_sample_code(WithinRadius(mean_neighbors=MEAN_NEIGHBORS, metric=metric), X, **parameters)
+
+
+def by_random_graph(density: float, n_samples: int, seed: int, **parameters: Any) -> InSampleCode:
+    """Learn a code of the nodes of a random signed graph, in which a share `density` of the pairs is known."""
+    rng = np.random.default_rng(seed)
+    signs = rng.choice([-1, 1], (n_samples, n_samples))
+    W = np.triu(np.where(rng.random((n_samples, n_samples)) < density, signs, 0), 1)
+    return in_sample_code(W + W.T, **parameters)
+
+
+def proximities(dimensions: tuple[int, ...]) -> dict[str, Learn]:
+    """Return a function that learns a code for each proximity, by name."""
+    found: dict[str, Learn] = {}
+    for (name, metric), n_features in product({"l1": "manhattan", "l2": "euclidean"}.items(), dimensions):
+        found[f"{name}, {n_features} dimensions"] = partial(by_distance, metric, n_features)
+    found["random signs, a tenth of the pairs"] = partial(by_random_graph, 0.1)
+    found["random signs, all pairs"] = partial(by_random_graph, 1.0)
+    return found
+
+
+def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+    """Run the experiment; write `satisfied.csv` and `satisfied.png`."""
+    size = QUICK if quick else FULL
+    output.mkdir(parents=True, exist_ok=True)
+    paths = [output / "satisfied.csv", output / "satisfied.png"]
+    rows = measure(size, verbose)
+    write_rows(paths[0], rows)
+    save_figure(draw(rows), paths[1], dpi=200)
+    return paths
+
+
+def measure(size: Size, verbose: bool = False) -> list[Row]:
+    """Return the loss after each bit for all proximities, rules and seeds."""
+    rows = []
+    runs = product(proximities(size.dimensions).items(), RULES.items(), size.seeds)
+    for (proximity, learn), (name, rules), seed in track(runs, "learned", "codes", shown=verbose):
+        components = {"threshold": rules.threshold, "weights": rules.weights, "cut": rules.cut}
+        code = learn(size.n_samples, seed, n_bits=size.n_bits, random_state=seed, **components)
+        about = {"proximity": proximity, "rules": name, "seed": seed}
+        rows += [{**about, "bits": bits, "loss": bit.loss} for bits, bit in enumerate(code.history, start=1)]
+    return rows
+
+
+def draw(rows: list[Row]) -> Any:
+    """Draw the loss of the first seed by code length, a panel for each rules; a circle marks loss 0."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    axes: Any = figure.subplots(1, len(RULES), sharey=True)
+    first_seed = rows[0]["seed"]
+    lowest = min(row["loss"] for row in rows if row["loss"] > 0) / 2
+    names = list(dict.fromkeys(row["proximity"] for row in rows))
+    # l1 and l2 in as many dimensions have the same colour.
+    colours = dict(zip(dict.fromkeys(name.split(", ")[1] for name in names), COLOURS, strict=False))
+    for ax, rules in zip(axes, RULES, strict=True):
+        for name in names:
+            colour = colours[name.split(", ")[1]]
+            losses = np.array(select(rows, "loss", proximity=name, rules=rules, seed=first_seed))
+            bits = np.arange(1, len(losses) + 1)
+            style = {"l1": "-", "l2": "--"}.get(name[:2], ":")
+            ax.semilogy(bits, np.maximum(losses, lowest), style, color=colour, label=name)
+            if losses[-1] == 0:
+                ax.plot(bits[-1:], [lowest], "o", color=colour)
+        ax.set(title=f"{rules} rules", xlabel="bits")
+    axes[0].set_ylabel("share of misplaced pairs")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize="small")
+    return figure
