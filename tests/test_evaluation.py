@@ -34,13 +34,13 @@ def dense(bits, near):
     distance = (bits[:, None] != bits[None]).sum(axis=2)
     n, p = bits.shape
     upper = np.triu_indices(n, 1)
-    thresholds = np.arange(-1, p + 1)
+    thresholds = np.arange(p + 1)
     is_near, h = near[upper], distance[upper]
     losses = [np.mean((h <= t) != is_near) for t in thresholds]
-    found = [(is_near & (h <= t)).sum() for t in thresholds[1:]]
-    precision = np.array([f / max(1, (h <= t).sum()) for f, t in zip(found, thresholds[1:], strict=True)])
+    found = [(is_near & (h <= t)).sum() for t in thresholds]
+    precision = np.array([f / max(1, (h <= t).sum()) for f, t in zip(found, thresholds, strict=True)])
     recall = np.array(found) / is_near.sum()
-    start = int(np.argmax([(h <= t).any() for t in thresholds[1:]]))
+    start = int(np.argmax([(h <= t).any() for t in thresholds]))
     area = np.trapezoid(np.r_[precision[start], precision[start:]], np.r_[0, recall[start:]])
     other = ~np.eye(n, dtype=bool)
     rows = [
