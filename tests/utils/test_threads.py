@@ -187,9 +187,9 @@ import signal, sys, time
 from proxcode.utils.locks import ForkSafeLock
 
 lock, n_interrupts, deadline = ForkSafeLock(), 0, time.monotonic() + 60
-while n_interrupts < 500 and time.monotonic() < deadline:
-    signal.setitimer(signal.ITIMER_REAL, 0.0003 + 1e-7 * n_interrupts)
+while n_interrupts < 300 and time.monotonic() < deadline:
     try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0003 + 1e-7 * n_interrupts)
         while True:
             with lock.own:
                 pass
@@ -217,8 +217,8 @@ index = HammingIndex(64, tables=False, n_threads=1).add(codes)
 for queries in (codes[:20], *(FloatQueries.from_weights(rng.normal(size=(n, 64))) for n in (1, 40))):
     index.search(queries)
     for number in range(10):
-        signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.001 * number)
         try:
+            signal.setitimer(signal.ITIMER_REAL, 0.004 + 0.001 * number)
             while True:
                 index.search(queries)
         except KeyboardInterrupt:
