@@ -29,10 +29,9 @@ def test_memory_stays_far_below_a_dense_matrix(data_folder, tmp_path):
     import sys
 
     script = (
-        "import sys, numpy as np; from proxcode import KernelHash, ProximityPreservingCode\n"
+        "import sys, numpy as np; from proxcode import ProximityPreservingCode\n"
         "data = np.load(sys.argv[1]); X, y = data['x'][:40000].astype(np.float32), data['y'][:40000]\n"
-        "hash_function = KernelHash(n_landmarks=500)\n"
-        "ProximityPreservingCode(n_bits=3, hash_function=hash_function, random_state=0).fit(X, y)\n"
+        "ProximityPreservingCode(n_bits=3, random_state=0).fit(X, y)\n"
         "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('VmHWM')))"
     )
     path = data_folder / "cifar10_gist512.npz"
