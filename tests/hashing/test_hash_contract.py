@@ -45,7 +45,9 @@ def test_margins_of_training_are_the_scores_of_the_training_samples(hash_functio
     scores = hashed.scores(X.astype(dtype), 4)
     assert hashed.n_bits_ == 4
     assert scores.dtype == np.float64
-    tolerance = 1e-3 if dtype == np.float32 else 1e-8
+    # SVMHash keeps kernel values in single precision.
+    single = dtype == np.float32 or isinstance(hash_function, SVMHash)
+    tolerance = 1e-3 if single else 1e-8
     np.testing.assert_allclose(scores, margins, atol=tolerance)
     np.testing.assert_allclose(hashed.scores(X.astype(dtype), 2), margins[:, :2], atol=tolerance)
 
@@ -76,7 +78,7 @@ def test_a_second_training_keeps_the_bits_and_continues_like_a_single_one(hash_f
     hashed.finish(training, 4)
     scores = hashed.scores(X, 4)
     assert hashed.n_bits_ == 4
-    np.testing.assert_allclose(scores[:, :2], margins, atol=1e-8)
+    np.testing.assert_allclose(scores[:, :2], margins, atol=1e-5 if isinstance(hash_function, SVMHash) else 1e-8)
     np.testing.assert_allclose(scores, whole.scores(X, 4), atol=1e-12)
 
 
