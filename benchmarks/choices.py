@@ -112,11 +112,12 @@ def areas(dataset, seed, n_train, asked):
             )
             start = perf_counter()
             model.fit(X, y)
-        print(f"{dataset} seed {seed} {name}: {perf_counter() - start:.1f} s", file=sys.stderr)
+        seconds = perf_counter() - start
         gamma = model.hash_function_.gamma_ if name == "default" else gamma
         hamming = distances(model.encode(queries), model.encode(base))
         near, far = (np.bincount(hamming[kind & is_pair], minlength=N_BITS + 1) for kind in (is_near, ~is_near))
         found[name] = area_under_curve(precision_recall(near, far))
+        print(f"{dataset} seed {seed} {name}: area {found[name]:.4f}, {seconds:.1f} s", file=sys.stderr, flush=True)
     return found
 
 
