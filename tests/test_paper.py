@@ -22,7 +22,9 @@ from helpers.reference import (
 from proxcode import GivenPairs, KernelHash, SameLabel, SharedLabel, WithinRadius
 from proxcode.bits import BitLoop, Rules, in_sample_code
 from proxcode.cut import (
+    AlonNaorGuess,
     Annealing,
+    BilinearGuess,
     BitUpdate,
     DenseGraph,
     LaplacianGuess,
@@ -319,3 +321,19 @@ def test_initial_guess_does_not_matter_and_bit_update_beats_vector_update(case):
     assert max(bit) < min(bare)
     assert np.mean(bit) < np.mean(vector)
     assert bit[0] <= 1.1 * min(bit)
+
+
+@pytest.mark.parametrize("guess", [AlonNaorGuess(n_roundings=1), BilinearGuess(n_roundings=1)])
+def test_bit_update_improves_the_solution_of_alon_and_naor(guess):
+    """The semidefinite solution as an initial guess; a few random guesses with bit update are comparable or better."""
+    before, after, by_chance = [], [], []
+    for seed in range(10):
+        W = random_weights(np.random.default_rng(seed), 100)
+        bare, improved, random = (
+            signed_cut(W, search=search, random_state=seed).value
+            for search in (Restarts(guess, NoUpdate()), Restarts(guess), Restarts(n_starts=10))
+        )
+        assert improved >= bare
+        before, after, by_chance = [*before, bare], [*after, improved], [*by_chance, random]
+    assert np.mean(after) > 1.02 * np.mean(before)
+    assert np.mean(by_chance) > 0.98 * np.mean(after)
