@@ -1,12 +1,13 @@
-"""The imports between modules are those that docs/architecture.md states."""
+"""The imports between modules are those that docs/architecture.md states; what docs/paper.md names exists."""
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "src" / "proxcode"
 MODULES = sorted(
     path.stem
@@ -71,3 +72,41 @@ def test_no_test_module_imports_from_another():
             names = [node.module] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             assert not {str(name).split(".")[-1] for name in names} & set(tests), file
+
+
+def test_what_the_page_on_the_paper_names_exists():
+    links = re.findall(r"\[([^]]+)\]\(([^)#]+)(?:#([^)]*))?\)", (ROOT / "docs" / "paper.md").read_text())
+    assert len(links) > 100
+    for text, path, anchor in links:
+        file, name = (ROOT / "docs" / path).resolve(), text.strip("`")
+        assert file.is_file(), path
+        if path.startswith("../src/"):
+            module, _, attribute = name.rpartition(".")
+            found = getattr(import_module(f"proxcode.{module}"), attribute)
+            assert file == (ROOT / "src" / Path(*found.__module__.split("."))).with_suffix(".py"), name
+        elif path.startswith("../tests/"):
+            of_file, _, test = name.partition("::")
+            assert file == ROOT / "tests" / of_file, name
+            functions = {node.name for node in ast.parse(file.read_text()).body if isinstance(node, ast.FunctionDef)}
+            assert test in functions, name
+        elif anchor:
+            titles = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}, anchor
+
+
+def test_the_page_on_the_paper_has_every_equation_theorem_algorithm_figure_and_table():
+    items = set(re.findall(r"^\| ([^|]*) \|", (ROOT / "docs" / "paper.md").read_text(), re.MULTILINE))
+    numbers = {
+        (kind, int(number))
+        for item in items
+        for kind, some in re.findall(r"(Eq\.|Theorem|Algorithm|Figures?|Table) ([\d, and]+)", item)
+        for number in re.findall(r"\d+", some)
+    }
+    numbers = {
+        (kind, int(number))
+        for item in items
+        for kind, some in re.findall(r"(Eq\.|Theorem|Algorithm|Figure|Table)s? ([\d, and]+)", item)
+        for number in re.findall(r"\d+", some)
+    }
+    for kind, last in (("Eq.", 14), ("Theorem", 4), ("Algorithm", 2), ("Figure", 6), ("Table", 1)):
+        assert {number for of, number in numbers if of == kind} == set(range(1, last + 1)), kind

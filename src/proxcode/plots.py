@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import cycle
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 FORMATS = ("png", "pdf", "svg")
 # Largest number of bars with white edges, which would cover narrower bars.
 MAX_EDGED = 256
+# Characters of a caption for each inch of a figure's width.
+CAPTION_DENSITY = 18.0
 
 
 def plot_near_and_far(near: Counts, far: Counts, alpha: float, ax: Any = None) -> Any:
@@ -136,6 +139,12 @@ def figure_page(evaluation: "Evaluation", title: str) -> Any:
     # Text between dollar signs would be set as a formula.
     figure.suptitle(title.replace("$", r"\$"), fontsize="x-large", wrap=True)
     return figure
+
+
+def add_caption(figure: Any, text: str) -> None:
+    """Write a text under a figure with constrained layout, wrapped to the width of the figure."""
+    lines = wrap(text, int(CAPTION_DENSITY * figure.get_figwidth()))
+    figure.supxlabel("\n".join(lines), x=0.01, horizontalalignment="left", fontsize=7.5, color=INK)
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], dpi: int = 150, *, overwrite: bool = True) -> None:

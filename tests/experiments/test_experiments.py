@@ -4,6 +4,7 @@ import csv
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from proxcode.experiments import EXPERIMENTS, run_experiments
@@ -80,6 +81,48 @@ def test_satisfied(tmp_path):
         assert list(curves) == list(proximities(QUICK.dimensions))
         for name, line in curves.items():
             assert line.get_xdata()[-1] == last[name, rules]["bits"]
+
+
+def test_captions_tell_the_figure_of_the_paper_what_replaces_its_data_and_whose_rules(tmp_path):
+    pytest.importorskip("matplotlib")
+    from proxcode.experiments import curves, illustrations, initial_guess, satisfied, timing
+    from proxcode.experiments.methods import METHODS
+    from proxcode.metrics import PrecisionRecall
+
+    curve = PrecisionRecall(np.array([1.0, 0.5]), np.array([0.5, 1.0]))
+    lower = PrecisionRecall(np.array([0.5, 0.5]), np.array([0.5, 1.0]))
+    panels = {f"{about}, {curves.N_BITS} bits": {"LSH": lower, "PPC": curve} for about in curves.PROTOCOLS.values()}
+    figure = curves.draw(panels, list(METHODS))
+    for text in ("Figure 4a", "LabelMe, which is not available", "20,019", "Figure 4c", "seeds 0, 1, 2", "defaults"):
+        assert text in figure.get_supxlabel().replace("\n", " ")
+    assert "not in this figure" in figure.get_supxlabel()
+    for ax in figure.axes:
+        assert [text.get_text() for text in ax.get_legend().get_texts()] == ["PPC", "LSH"]
+    with_paper = {title: {**of_methods, "PPC-paper": lower} for title, of_methods in panels.items()}
+    figure = curves.draw(with_paper, list(METHODS))
+    assert "PPC-paper: the paper's rules" in figure.get_supxlabel().replace("\n", " ")
+    widths = {line.get_label(): line.get_linewidth() for line in figure.axes[0].lines}
+    assert widths["PPC"] > widths["PPC-paper"] > 2 * widths["LSH"]
+
+    size = initial_guess.Size(60, 1, (0,), ("digits, near by class",))
+    figure = initial_guess.draw(initial_guess.measure(size, tmp_path), size)
+    for text in ("Figures 5 and 6", "Peekaboom, which is not available", "60 samples", "Eq. 10 and gradient weights"):
+        assert text in figure.get_supxlabel().replace("\n", " ")
+
+    row = {"proximity": "l1, 2 dimensions", "seed": 0, "bits": 1, "loss": 0.1}
+    figure = satisfied.draw([{**row, "rules": rules} for rules in satisfied.RULES], satisfied.QUICK)
+    for text in ("no figure", "60 samples", "15 neighbours", "seed 0", "The paper's rules", "The default rules"):
+        assert text in figure.get_supxlabel().replace("\n", " ")
+
+    row = {"method": "LSH", "n_train": 1, "n_test": 1, "fit_seconds": 1.0, "encode_seconds": 1.0, "seed": 0}
+    assert (
+        "Not a figure of the paper. labels digits"
+        in timing.draw([{**row, "protocol": "labels digits"}]).get_supxlabel()
+    )
+
+    figure = illustrations.draw_bits(np.zeros((2, 2)), np.eye(2, dtype=np.uint8))
+    assert "Figure 2" in figure.get_supxlabel()
+    assert "The paper's rules" in figure.get_supxlabel().replace("\n", " ")
 
 
 def test_an_experiment_alone_creates_its_folder(tmp_path):

@@ -1,4 +1,4 @@
-"""Precision-recall curves of 50-bit codes, all methods.
+"""Precision-recall curves of 50-bit codes, all methods: Figure 4 of the paper.
 
 LabelMe, which the paper uses, is not available. Two datasets of GIST descriptors with near by a radius replace it:
 scene15, which contains some images of LabelMe, with 4,000 training samples of all 512 dimensions and 50 neighbours on
@@ -8,18 +8,19 @@ radius; MLH uses its own. MNIST and CIFAR-10 are evaluated with near by class, a
 the mean precision of three splits at each recall; the CSV file holds the curve of each split.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.experiments.methods import METHODS, SLOW
+from proxcode.experiments.methods import METHODS, PAPER_SAMPLES, SLOW
 from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown
 from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells, write_rows, write_text
 from proxcode.experiments.table import CURVE_BITS as N_BITS
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
-from proxcode.plots import COLOURS, save_figure
+from proxcode.plots import COLOURS, FAR, INK, NEAR, add_caption, save_figure
 
 PROTOCOLS = {
     "radius scene15-gist": "scene15 GIST, near by radius",
@@ -28,7 +29,24 @@ PROTOCOLS = {
     "labels cifar10-gist": "CIFAR-10 GIST, near by class",
 }
 QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
-STYLES = ("-", "--", ":", "-.")
+# What each panel shows, for the caption.
+PANELS = {
+    "scene15 GIST, near by radius": (
+        "Figure 4a, LabelMe, which is not available: replaced by scene15 GIST (4,000 training samples are the base, "
+        "485 others the queries; 512 dimensions; within the radius with 50 neighbours on average)"
+    ),
+    "CIFAR-10 GIST, PCA-40, near by radius": (
+        "and by CIFAR-10 GIST with the numbers of LabelMe (20,019 and 2,000 samples, PCA to 40 dimensions, 100 "
+        "neighbours)"
+    ),
+    "MNIST, near by class": "Figure 4b: MNIST (69,000 training samples; 1,000 others are queries and base)",
+    "CIFAR-10 GIST, near by class": "Figure 4c: CIFAR-10 GIST (59,000 training samples; 1,000 others)",
+    "digits, near by class": "a quick check on digits in place of Figure 4 (test samples are queries and base)",
+}
+# Colour and width of the curves that stand out; all others are thin.
+OWN = {"PPC": (NEAR, 3.0), "PPC-paper": (FAR, 2.4)}
+OTHER_COLOURS = (*(colour for colour in COLOURS if colour not in (NEAR, FAR)), INK)
+STYLES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
 RECALLS = np.linspace(0.01, 1, 100)
 # Approximate number of points of a curve in the CSV file: curves of real-valued distances have thousands.
 MOST_POINTS = 256
@@ -60,7 +78,7 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     paths = [output / f"precision_recall.{ending}" for ending in ("csv", "md", "png")]
     write_rows(paths[0], [row for cell, curve in of_splits.items() for row in _points(cell, curve)])
     write_text(paths[1], "\n".join(texts) + reasons(cells, output))
-    save_figure(draw(curves, list(dict.fromkeys(cell.method for cell in of_splits))), paths[2], dpi=200)
+    save_figure(draw(curves, list(dict.fromkeys(cell.method for cell in of_splits)), seeds), paths[2], dpi=200)
     return paths
 
 
@@ -119,21 +137,40 @@ def _points(cell: Cell, curve: PrecisionRecall) -> list[Row]:
     ]
 
 
-def draw(curves: Curves, names: list[str]) -> Any:
-    """Draw a panel for each protocol, with one legend for all methods in the order of `names`."""
+def draw(curves: Curves, names: list[str], seeds: Sequence[int] = SEEDS) -> Any:
+    """Draw a panel for each protocol, its legend in decreasing order of area; `names` fixes colours and styles."""
     from matplotlib.figure import Figure
 
     n_columns = min(2, len(curves))
     n_rows = -(-len(curves) // n_columns)
-    figure = Figure(figsize=(5.2 * n_columns + 1.6, 4.2 * n_rows), layout="constrained")
+    # A panel is at least as high as its legend.
+    height = max(4.4, 0.16 * len(names) + 0.8)
+    figure = Figure(figsize=(6.4 * n_columns, height * n_rows + 0.7), layout="constrained")
     axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-    looks = {name: (COLOURS[i % len(COLOURS)], STYLES[i // len(COLOURS) % len(STYLES)]) for i, name in enumerate(names)}
-    handles: dict[str, Any] = {}
+    others = [name for name in names if name not in OWN]
+    looks: dict[str, dict[str, Any]] = {
+        name: {"color": colour, "linewidth": width, "zorder": 3} for name, (colour, width) in OWN.items()
+    }
+    for number, name in enumerate(others):
+        style, colour = divmod(number, len(OTHER_COLOURS))
+        looks[name] = {"color": OTHER_COLOURS[colour], "linestyle": STYLES[style % len(STYLES)], "linewidth": 0.9}
     for ax, (title, of_methods) in zip(axes, curves.items(), strict=False):
-        for name, curve in of_methods.items():
-            colour, style = looks[name]
-            width = 2.5 if name == "PPC" else 1.2
-            (handles[name],) = ax.plot(curve.recall, curve.precision, color=colour, linestyle=style, linewidth=width)
+        for name, curve in sorted(of_methods.items(), key=lambda item: -area_under_curve(item[1])):
+            ax.plot(curve.recall, curve.precision, label=name, **looks[name])
         ax.set(xlabel="recall", ylabel="precision", title=title, xlim=(0, 1), ylim=(0, 1.02))
-    figure.legend([handles[name] for name in names], names, loc="outside right center", frameon=False)
+        ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.02), frameon=False, fontsize=7, title="by area")
+    add_caption(figure, caption(curves, seeds))
     return figure
+
+
+def caption(curves: Curves, seeds: Sequence[int]) -> str:
+    """Return what the panels show, and which of the methods are the paper's and this library's."""
+    panels = [PANELS[title.removesuffix(f", {N_BITS} bits")] for title in curves]
+    of_seeds = f"mean of {len(seeds)} splits, seeds {', '.join(map(str, seeds))}" if len(seeds) > 1 else "one split"
+    own = ["PPC: this library's defaults."]
+    if any("PPC-paper" in of_methods for of_methods in curves.values()):
+        own.append(f"PPC-paper: the paper's rules, each support vector machine of at most {PAPER_SAMPLES:,} samples.")
+    else:
+        own.append("The paper's own method is not in this figure.")
+    own.append("With near by radius only PPC is told the radius; MLH takes its own." if len(panels) > 1 else "")
+    return f"{'; '.join(panels)}. {N_BITS} bits, {of_seeds}. {' '.join(own)}".strip()

@@ -1,11 +1,14 @@
 """Illustrations of the paper with samples in the plane.
 
-300 samples in the unit square, near within a radius, coded without a hash function:
+300 samples in the unit square, near within a radius, coded without a hash function and with the paper's rules:
 
-1. the first four bits; each is a cut that balances dense areas and corrects the bits before it,
-2. all pairs by Hamming distance and Euclidean distance, for three radii, with the learned threshold alpha: pairs within
-   the radius lie to the left of it,
-3. near and far pairs of the same code by Hamming distance, as in the overview of the paper.
+1. Figure 2, the first four bits; each is a cut that balances dense areas and corrects the bits before it,
+2. Figure 3, all pairs by Hamming distance and Euclidean distance, for three radii, with the learned threshold alpha:
+   pairs within the radius lie to the left of it,
+3. Figure 1a, Step I: near and far pairs of the same code by Hamming distance.
+
+The paper tells neither the radius of its Figure 2 nor the numbers of samples and bits of its Figure 3. Its radii of
+10, 20 and 30 are those of a square with sides of 100, the unit square times 100.
 """
 
 from pathlib import Path
@@ -15,18 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from proxcode.bits import in_sample_code
+from proxcode.bits import Rules, in_sample_code
 from proxcode.experiments.runner import Row, write_rows
 from proxcode.hamming import distances, unpack
-from proxcode.plots import FAR, INK, NEAR, plot_near_and_far, save_figure
+from proxcode.plots import FAR, INK, NEAR, add_caption, plot_near_and_far, save_figure
 from proxcode.proximity import WithinRadius
-from proxcode.threshold import LogisticThreshold
 
 N_SAMPLES, SEED = 300, 0
 RADII = (0.1, 0.2, 0.3)
 N_BITS, QUICK_BITS = 30, 6
 # Width of the bins of Euclidean distance in the CSV file.
 STEP = 0.025
+
+SETTING = f"{N_SAMPLES} samples, uniform in the unit square (seed {SEED})"
+RULES = "The paper's rules: Eq. 10, gradient weights, bit update from a random guess; no hash function."
 
 # Hamming and Euclidean distances of all pairs of samples, for each radius.
 PairDistances = dict[float, tuple[NDArray[np.int64], NDArray[np.float64]]]
@@ -41,11 +46,11 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
     euclidean = pdist(X)
     pairs: PairDistances = {}
     alphas = {}
-    near_and_far = Figure(figsize=(6, 4), layout="constrained")
+    rules = Rules.paper()
+    components: dict[str, Any] = {"threshold": rules.threshold, "weights": rules.weights, "cut": rules.cut}
+    near_and_far = Figure(figsize=(6, 4.4), layout="constrained")
     for radius in RADII:
-        code = in_sample_code(
-            WithinRadius(radius), X, n_bits=n_bits, threshold=LogisticThreshold(), loss_target=None, random_state=SEED
-        )
+        code = in_sample_code(WithinRadius(radius), X, n_bits=n_bits, loss_target=None, random_state=SEED, **components)
         alphas[radius] = code.alpha
         hamming = distances(code.codes, code.codes)[np.triu_indices(N_SAMPLES, k=1)]
         pairs[radius] = hamming, euclidean
@@ -55,7 +60,15 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
                 np.bincount(hamming[kind], minlength=n_bits + 1) for kind in (euclidean <= radius, euclidean > radius)
             )
             plot_near_and_far(near, far, code.alpha, near_and_far.subplots())
-    figures = {"first_bits": first_bits, "joint_histogram": draw_joint(pairs, alphas), "near_and_far": near_and_far}
+            add_caption(
+                near_and_far,
+                f"Figure 1a of the paper, Step I: {SETTING}, near within {radius}, {n_bits} bits. {RULES}",
+            )
+    figures = {
+        "first_bits": first_bits,
+        "joint_histogram": draw_joint(pairs, alphas, n_bits),
+        "near_and_far": near_and_far,
+    }
     paths = [*(output / f"{name}.png" for name in figures), output / "joint_histogram.csv"]
     for path, figure in zip(paths, figures.values(), strict=False):
         save_figure(figure, path, dpi=200)
@@ -85,16 +98,16 @@ def draw_bits(X: NDArray[np.float64], bits: NDArray[np.uint8]) -> Any:
         ax.set(title=f"bit {number}", xlabel="x", aspect="equal", xlim=(-0.52, 0.52), ylim=(-0.52, 0.52))
         ax.set_ylabel("y" if number == 1 else "")
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right center", frameon=False, title="bit")
-    figure.suptitle(f"The first bits of {len(X)} samples, near within {RADII[1]}")
+    add_caption(figure, f"Figure 2 of the paper: {SETTING}, near within {RADII[1]}, the first four bits. {RULES}")
     return figure
 
 
-def draw_joint(pairs: PairDistances, alphas: dict[float, float]) -> Any:
+def draw_joint(pairs: PairDistances, alphas: dict[float, float], n_bits: int) -> Any:
     """Draw the joint histogram of both distances for each radius, counts on a logarithmic scale."""
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(4 * len(pairs) + 1, 4), layout="constrained")
+    figure = Figure(figsize=(4 * len(pairs) + 1, 4.5), layout="constrained")
     axes: Any = figure.subplots(1, len(pairs), sharey=True)
     largest = max(int(hamming.max()) for hamming, _ in pairs.values())
     for ax, (radius, (hamming, euclidean)) in zip(axes, pairs.items(), strict=True):
@@ -107,4 +120,9 @@ def draw_joint(pairs: PairDistances, alphas: dict[float, float]) -> Any:
         ax.set(xlabel="Hamming distance", title=title, facecolor=INK)
     axes[0].set_ylabel("Euclidean distance")
     figure.colorbar(image, ax=axes, label="pairs")
+    add_caption(
+        figure,
+        f"Figure 3 of the paper, its radii of 10, 20 and 30 divided by 100: all pairs of {SETTING}, {n_bits} bits; "
+        f"alpha is a Hamming distance, half of the paper's doubled one. {RULES}",
+    )
     return figure
