@@ -145,9 +145,10 @@ METHODS: dict[str, Method] = {
     # Features of GIST are never negative.
     "Sign": _peer("Sign", PEERS["Sign"], centred=True),
 }
-# Peers that learn from labels with what PPC has: SDH with as many anchors as PPC has landmarks; the others with the
-# functions that PPC's bits are directions of, learned from all samples and labels.
+# Peers with what PPC has: SDH and AGH with as many anchors as PPC has landmarks, the others with the functions that
+# PPC's bits are directions of, learned from all samples and labels.
 FAIR: dict[str, Method] = {
+    "AGH+": _peer("AGH", PEERS["AGH"], n_anchors=None),
     "SDH+": _peer("SDH", SDH, n_anchors=None),
     "KSH+": _peer("KSH", LinearKSH, on_posteriors=True, n_labelled=5000),
     "COSDISH+": _peer("COSDISH", COSDISH, on_posteriors=True),

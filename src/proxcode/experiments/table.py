@@ -23,9 +23,9 @@ CURVE_BITS = 50
 # Code lengths of the paper's own method, which is slow.
 PAPER_BITS = (12, 16, 24, 32)
 NOTES = """
-Methods marked + have what PPC has: SDH+ as many anchors as PPC has landmarks; the others PPC's features, the class
-posteriors that its kernel regression on these landmarks learns from all samples and labels. Where n_labelled or
-n_samples is listed below, a method learns from so many random samples, otherwise from all.
+Methods marked + have what PPC has: SDH+ and AGH+ as many anchors as PPC has landmarks, with labels and without; the
+others PPC's features, the class posteriors that its kernel regression on these landmarks learns from all samples and
+labels. Where n_labelled or n_samples is listed below, a method learns from so many random samples, otherwise from all.
 
 PPC is this library's default, which goes beyond the paper. PPC-paper has the paper's own components, with a support
 vector machine for each bit; as it would take hours at full size, it has 10,000 training and 10,000 test samples and one
@@ -70,9 +70,10 @@ def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
 
 
 def names_for(protocol: str) -> list[str]:
-    """Return the methods of the tables; those with what PPC has where there are labels."""
+    """Return the methods of the tables that apply, peers with what PPC has last."""
     names = [name for name in METHODS if name not in SLOW]
-    return [*names, *FAIR] if protocol.startswith("labels ") else names
+    has_labels = protocol.startswith("labels ")
+    return [*names, *(name for name, method in FAIR.items() if has_labels or not method.needs_labels)]
 
 
 def settings(names: list[str]) -> str:
