@@ -135,3 +135,52 @@ def test_an_experiment_alone_creates_its_folder(tmp_path):
         rows = list(csv.DictReader(file))
     for radius in RADII:
         assert sum(int(row["pairs"]) for row in rows if float(row["radius"]) == radius) == 300 * 299 // 2
+
+
+def test_other_data_names_the_best_methods(tmp_path):
+    from proxcode.experiments.methods import FAIR, METHODS, SLOW
+    from proxcode.experiments.other_data import QUICK_BITS
+
+    splits, table, text = EXPERIMENTS["other-data"](tmp_path, True, False)
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["method"] for row in rows] == [*(name for name in METHODS if name not in SLOW), *FAIR]
+    assert {int(row["bits"]) for row in rows} == set(QUICK_BITS)
+    with splits.open(newline="") as file:
+        protocols = {row["method"]: row["protocol"] for row in csv.DictReader(file)}
+    assert {name for name, protocol in protocols.items() if protocol == "posteriors digits"} == set(FAIR) - {
+        "AGH+",
+        "SDH+",
+    }
+    quantisers = ("FAISS-PQ", "FAISS-RaBitQ")
+    others = [row for row in rows if row["method"] not in ("PPC", *quantisers) and float(row["auc"]) > 0]
+    best = max(others, key=lambda row: float(row["auc"]))
+    assert f"| best by Hamming distance | {best['method']} {float(best['auc']):.3f} |" in text.read_text()
+
+
+def test_the_table_says_where_ppc_is_not_ahead():
+    from proxcode.experiments.table import best_of, markdown, not_ahead
+
+    figures = {"PPC": (0.5, 0.6), "KSH+": (0.49, 0.3), "LSH": (0.1, float("nan"))}
+    table = [
+        {"method": name, "bits": bits, "auc": auc, "spread": 0.02, "paper": float("nan")}
+        for name, areas in figures.items()
+        for bits, auc in zip((16, 32), areas, strict=True)
+    ]
+    assert not_ahead(table, (16, 32)).endswith("of the two: at 16 bits KSH+ (0.490 ± 0.020).\n")
+    assert "above every other method" in not_ahead(table, (32,))
+    assert best_of(table, 32, ["LSH"]) is None
+    assert "| best other method | KSH+ 0.490 | KSH+ 0.300 |" in markdown(table, (16, 32))
+
+
+def test_posteriors_replace_the_samples_of_the_same_split():
+    from proxcode.experiments.protocols import Size, labels_split, posteriors_split
+
+    size = Size(600, 100)
+    plain, posteriors = labels_split("digits", 0, size), posteriors_split("digits", 0, size)
+    assert posteriors.train.shape == (600, 10)
+    assert posteriors.base is posteriors.test
+    assert (posteriors.labels == plain.labels).all()
+    assert (posteriors.rows["test"] == plain.rows["test"]).all()
+    # Far more often than by chance, the largest posterior is that of the own class.
+    assert (posteriors.test.argmax(axis=1) == plain.test_labels).mean() > 0.9

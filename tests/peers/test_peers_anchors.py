@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from proxcode.hashing.kernel import default_landmarks
 from proxcode.peers import AGH, DGH, IMHTSNE, LGHSR, PEERS, IMHLaplacian, TwoLayerAGH
 from proxcode.peers._anchor_graph import AnchorGraphPeer, eigenfunctions, k_means, nearest_anchors
 from proxcode.peers.imh import _gradient, _joint, t_sne
@@ -342,6 +343,12 @@ def test_invalid_numbers_of_anchors_are_refused(name, parameters, error, message
 def test_parameters_of_anchor_peers_out_of_range_are_refused(model, message, swiss):
     with pytest.raises(ValueError, match=message):
         model.fit(swiss)
+
+
+def test_as_many_anchors_as_kernel_hash_has_landmarks_without_labels(rng):
+    model = AGH(2, n_anchors=None, random_state=0).fit(rng.random((1200, 3)))
+    # k-means leaves out centres without samples.
+    assert 500 < len(model.anchors_) <= default_landmarks(1200, supervised=False, kept=False)
 
 
 def test_equal_samples_are_refused(swiss):

@@ -5,10 +5,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from proxcode.hashing.kernel import default_landmarks
 from proxcode.peers._arrays import squared_distances
 from proxcode.peers._kernel_features import AnchorKernel, Centred, UnitRows, leading, whitener
 from proxcode.peers.cosdish import COSDISH, _bits_of_omega, _flip
-from proxcode.peers.ksh import KSH
+from proxcode.peers.ksh import KSH, LinearKSH
 from proxcode.peers.sdh import SDH, coordinate_descent
 from proxcode.peers.sgh import SGH, _transform
 from proxcode.peers.sign import Sign
@@ -182,8 +183,12 @@ def slow_nesterov(K, R, a):
 def slow_ksh(X, y, n_bits, m, n_labelled, seed):
     draws = np.random.RandomState(seed)
     anchors = X[draws.permutation(len(X))[:m]]
-    labelled = sorted(draws.permutation(len(X))[:n_labelled])
-    features = centred_rbf(X, anchors)
+    return slow_ksh_of_features(centred_rbf(X, anchors), y, n_bits, n_labelled, draws)
+
+
+def slow_ksh_of_features(features, y, n_bits, n_labelled, draws):
+    m = features.shape[1]
+    labelled = sorted(draws.permutation(len(features))[:n_labelled])
     K = features[labelled]
     R = n_bits * np.array([[1.0 if y[i] == y[j] else -1.0 for j in labelled] for i in labelled])
     bits = []
@@ -203,6 +208,21 @@ def test_ksh_follows_the_paper(clouds):
     X, y = clouds
     bits = KSH(5, n_anchors=8, n_labelled=50, random_state=3).fit(X, y).transform(X)
     assert all(same_up_to_sign(bits, slow_ksh(X, y, 5, 8, 50, seed=3)))
+
+
+def test_linear_ksh_is_ksh_of_the_centred_samples(clouds):
+    X, y = clouds[0] / 20, clouds[1]
+    bits = LinearKSH(5, n_labelled=50, random_state=3).fit(X, y).transform(X)
+    slow = slow_ksh_of_features(X - X.mean(axis=0), y, 5, 50, np.random.RandomState(3))
+    assert all(same_up_to_sign(bits, slow))
+
+
+@pytest.mark.parametrize("peer", [SDH, SGH, KSH])
+def test_as_many_anchors_as_kernel_hash_has_landmarks(peer, rng):
+    X, y = rng.random((1200, 3)), rng.integers(2, size=1200)
+    assert len(peer(2, n_anchors=None, random_state=0).fit(X, y).kernel_.anchors) == default_landmarks(
+        1200, True, False
+    )
 
 
 def slow_cosdish(X, y, n_bits, seed):

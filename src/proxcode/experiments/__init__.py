@@ -25,6 +25,9 @@ def _experiment(module: str, about: str) -> Experiment:
 
 EXPERIMENTS = {
     "table1": _experiment("table", "Area under the precision-recall curve of all methods on CIFAR-10 (Table 1)."),
+    "other-data": _experiment(
+        "other_data", "Areas on Banking77, and by a radius on scene15 and CIFAR-10; the best peers."
+    ),
     "precision-recall": _experiment("curves", "Precision-recall curves of 50-bit codes by radius and by class."),
     "illustrations": _experiment(
         "illustrations",

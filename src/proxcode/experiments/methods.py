@@ -5,10 +5,11 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.hashing import ReconstructionHash, SVMHash
-from proxcode.peers import PEERS, QUANTISERS
+from proxcode.hashing import LinearHash, ReconstructionHash, SVMHash
+from proxcode.peers import COSDISH, PEERS, QUANTISERS, SDH, TSH, Hadamard
 from proxcode.peers._base import Peer, SupervisedPeer
 from proxcode.peers.hadamard import hadamard_order
+from proxcode.peers.ksh import LinearKSH
 from proxcode.peers.quantisers import FaissOPQ, FaissRQ
 from proxcode.proximity import Nearest, Proximity, SameLabel
 from proxcode.search import FloatQueries
@@ -53,6 +54,17 @@ class Method(NamedTuple):
     make: Callable[[int, int, Proximity | None], Any]
     fit_key: FitKey
     needs_labels: bool = False
+    on_posteriors: bool = False
+
+    def protocol(self, name: str) -> str:
+        """Return the protocol to run the method under: with posteriors as samples if the method asks for them.
+
+        Examples
+        --------
+        >>> FAIR["KSH+"].protocol("labels digits"), FAIR["SDH+"].protocol("labels digits")
+        ('posteriors digits', 'labels digits')
+        """
+        return name.replace("labels ", "posteriors ", 1) if self.on_posteriors else name
 
     def groups(self, bits: Sequence[int], n_classes: int) -> list[list[int]]:
         """Return the code lengths of each fit, in increasing order.
@@ -119,20 +131,29 @@ def _job(proximity: Proximity, hash_function: Any = None, *, float_queries: bool
     return Method(make, fit_each, needs_labels)
 
 
-def _peer(name: str, peer: type[Any]) -> Method:
-    # Features of GIST are never negative.
-    parameters = {"centred": True} if name == "Sign" else {}
-
+def _peer(name: str, peer: type[Any], on_posteriors: bool = False, **parameters: Any) -> Method:
     def make(n_bits: int, seed: int, proximity: Proximity | None) -> Any:
         return peer(n_bits=n_bits, random_state=seed, **parameters)
 
-    return Method(make, FITS.get(name, fit_each), issubclass(peer, SupervisedPeer))
+    return Method(make, FITS.get(name, fit_each), issubclass(peer, SupervisedPeer), on_posteriors)
 
 
 METHODS: dict[str, Method] = {
     "PPC": Method(_ppc, one_fit),
     "PPC-paper": Method(_ppc_of_the_paper, one_fit),
     **{name: _peer(name, peer) for name, peer in {**PEERS, **(QUANTISERS if find_spec("faiss") else {})}.items()},
+    # Features of GIST are never negative.
+    "Sign": _peer("Sign", PEERS["Sign"], centred=True),
+}
+# Peers with what PPC has: SDH and AGH with as many anchors as PPC has landmarks, the others with the functions that
+# PPC's bits are directions of, learned from all samples and labels.
+FAIR: dict[str, Method] = {
+    "AGH+": _peer("AGH", PEERS["AGH"], n_anchors=None),
+    "SDH+": _peer("SDH", SDH, n_anchors=None),
+    "KSH+": _peer("KSH", LinearKSH, on_posteriors=True, n_labelled=5000),
+    "COSDISH+": _peer("COSDISH", COSDISH, on_posteriors=True),
+    "TSH+": _peer("TSH", TSH, on_posteriors=True, hash_function=LinearHash()),
+    "Hadamard+": _peer("Hadamard", Hadamard, on_posteriors=True, hash_function=LinearHash()),
 }
 # Methods for other jobs than those of the paper: top-k search without labels, float queries, classes not in fit.
 JOBS: dict[str, Method] = {
@@ -149,5 +170,5 @@ JOBS: dict[str, Method] = {
 
 
 def method_named(name: str) -> Method:
-    """Return a method of the paper's experiments or of another job."""
-    return METHODS[name] if name in METHODS else JOBS[name]
+    """Return a method of the paper's experiments, a peer with what PPC has, or a method of another job."""
+    return {**METHODS, **FAIR, **JOBS}[name]

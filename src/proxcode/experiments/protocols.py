@@ -1,6 +1,8 @@
 """Protocols: how a dataset is split, and which pairs of queries and base samples are near.
 
 - labels: random test samples, all others for training; the test samples are queries and base, near means same label,
+- posteriors: the split of labels, with each sample replaced by the functions of it that PPC's bits are directions of,
+  the posteriors of the classes that `KernelHash` learns from all training samples,
 - train-base: the same split; the test samples are the queries and the training samples the base,
 - unseen: training on some of the classes; the samples of the other classes are queries and base,
 - top-k: near means among the 10 nearest base samples; the test samples are the queries and the training samples the
@@ -12,7 +14,7 @@
 The seed determines the split.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.experiments.datasets import Dataset, load
+from proxcode.hashing import KernelHash
+from proxcode.hashing.training import LabelTraining
 from proxcode.metrics import QUERY_BLOCK, Index, NearRows
+from proxcode.pairs import SameClassPairs
 from proxcode.proximity import Proximity, WithinRadius
 from proxcode.utils.blocks import map_blocks
 
@@ -77,6 +82,19 @@ def labels_split(dataset: str, seed: int, size: Size, base_is_train: bool = Fals
     data = load(dataset)
     X = _unit(data.X) if unit_rows else data.X
     return _by_label(X, data.labels, _draw(data, seed, size), base_is_train)
+
+
+def posteriors_split(dataset: str, seed: int, size: Size) -> Split:
+    """Split as `labels_split` does; the samples become their class posteriors, leave-one-out where they were fitted."""
+    split = labels_split(dataset, seed, size)
+    hash_function = KernelHash()
+    _, class_numbers = np.unique(np.asarray(split.labels), return_inverse=True)
+    classes = SameClassPairs(class_numbers).labels()
+    training = hash_function.begin(split.train, np.random.default_rng(seed), labels=classes)
+    if not isinstance(training, LabelTraining) or hash_function.posteriors_ is None:
+        raise ValueError(f"dataset {dataset!r} has too many classes for posteriors: use the protocol 'labels'.")
+    test = hash_function.posteriors_(hash_function.label_scores(split.test))
+    return replace(split, train=training.basis, test=test, base=test)
 
 
 def unseen_split(dataset: str, seed: int, size: Size, n_seen: int) -> Split:
@@ -189,6 +207,10 @@ PROTOCOLS: dict[str, Protocol] = {
     "labels mnist": Protocol(partial(labels_split, "mnist"), Size(None, 1000)),
     "labels banking77": Protocol(partial(labels_split, "banking77"), Size(None, 1000)),
     "labels digits": Protocol(partial(labels_split, "digits"), Size(None, 500)),
+    **{
+        f"posteriors {name}": Protocol(partial(posteriors_split, name), Size(None, n_test))
+        for name, n_test in (("cifar10-gist", 1000), ("mnist", 1000), ("banking77", 1000), ("digits", 500))
+    },
     "train-base mnist": Protocol(partial(labels_split, "mnist", base_is_train=True, unit_rows=True), Size(5000, 1000)),
     "radius cifar10-gist": Protocol(partial(radius_split, "cifar10-gist", **_CIFAR_PCA), Size(20_019, 2000)),
     "radius-unit cifar10-gist": Protocol(

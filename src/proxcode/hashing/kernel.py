@@ -71,9 +71,7 @@ class KernelHash(RidgeHash):
         self.refine_steps = refine_steps
 
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
-        n_landmarks = (
-            self._default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks
-        )
+        n_landmarks = default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks
         check_integer("n_landmarks", n_landmarks, 1)
         if self.gamma is not None:
             check_number("gamma", self.gamma, above=0, below=float(np.finfo(X.dtype).max) ** 0.5)
@@ -82,12 +80,6 @@ class KernelHash(RidgeHash):
         self.landmarks_ = chosen - self.center_
         self.gamma_ = _default_gamma(self.landmarks_) if self.gamma is None else float(self.gamma)
         self.exponent_factor_ = self._exponent_factor()
-
-    @staticmethod
-    def _default_landmarks(n: int, supervised: bool, kept: bool) -> int:
-        least = max(MIN_LANDMARKS, min(PAIR_LANDMARKS, n // 4)) if supervised and kept else MIN_LANDMARKS
-        most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n)) if kept else MAX_LANDMARKS
-        return min(most, max(least, n // 10 if supervised else n // 20))
 
     def _input_root(self) -> Matrix:
         kernel = self._centred_kernel(self.landmarks_).astype(np.float64)
@@ -124,6 +116,21 @@ class KernelHash(RidgeHash):
             self.exponent_factor_ = self._exponent_factor()
         if not np.isfinite(self.exponent_factor_).all():
             raise ValueError("its array 'landmarks' holds numbers whose squares overflow; save the model again")
+
+
+def default_landmarks(n: int, supervised: bool, kept: bool) -> int:
+    """Return the default number of landmarks for n samples.
+
+    `supervised` tells whether labels or pairs say what matters, `kept` whether the features of all samples are kept.
+
+    Examples
+    --------
+    >>> [default_landmarks(n, supervised=True, kept=False) for n in (5000, 20_000, 59_000)]
+    [1000, 2000, 5900]
+    """
+    least = max(MIN_LANDMARKS, min(PAIR_LANDMARKS, n // 4)) if supervised and kept else MIN_LANDMARKS
+    most = min(MAX_LANDMARKS, max(MIN_LANDMARKS // 4, MAX_FEATURES_KEPT // n)) if kept else MAX_LANDMARKS
+    return min(most, max(least, n // 10 if supervised else n // 20))
 
 
 def _default_gamma(samples: Matrix) -> float:

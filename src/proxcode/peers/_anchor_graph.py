@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse import csr_array
 
+from proxcode.hashing.kernel import default_landmarks
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, squared_distances, with_positive_largest
 from proxcode.peers._base import Peer
 from proxcode.utils.blocks import map_blocks
@@ -43,8 +44,9 @@ class AnchorGraphPeer(Peer):
 
     Parameters
     ----------
-    n_anchors : int, default=300
-        Number m of anchors; all samples become anchors if there are fewer.
+    n_anchors : int or None, default=300
+        Number m of anchors; all samples become anchors if there are fewer. None is as many as a `KernelHash` has
+        landmarks where there are no labels.
     n_nearest : int, default=3
         Number s of nearest anchors that describe a sample.
 
@@ -58,11 +60,14 @@ class AnchorGraphPeer(Peer):
         w_k in column k.
     """
 
-    n_anchors: int = 300
+    n_anchors: int | None = 300
     n_nearest: int = 3
 
     def _fit(self, X: Matrix, y: Any, rng: Rng) -> None:
-        n_anchors = check_integer("n_anchors", self.n_anchors, 2)
+        n_anchors = self.n_anchors
+        if n_anchors is None:
+            n_anchors = default_landmarks(len(X), supervised=False, kept=False)
+        n_anchors = check_integer("n_anchors", n_anchors, 2)
         n_nearest = check_integer("n_nearest", self.n_nearest, 1, n_anchors, ", the number of anchors")
         anchors = k_means(X, min(n_anchors, len(X)), rng)
         if len(anchors) < 2:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import eigsh
 
+from proxcode.hashing.kernel import default_landmarks
 from proxcode.peers._arrays import Matrix, Real, Rng, map_rows, squared_distances, with_positive_largest
 from proxcode.peers._base import Peer
 from proxcode.utils.validation import check_integer
@@ -30,8 +31,9 @@ class KernelPeer(Peer):
 
     Parameters
     ----------
-    n_anchors : int, default=300
-        Number m of anchors; all samples become anchors if there are fewer.
+    n_anchors : int or None, default=300
+        Number m of anchors; all samples become anchors if there are fewer. None is as many as a `KernelHash` has
+        landmarks where there are labels.
 
     Attributes
     ----------
@@ -40,13 +42,16 @@ class KernelPeer(Peer):
         Direction of each bit; a last row, if present, is added to the margins.
     """
 
-    n_anchors: int = 300
+    n_anchors: int | None = 300
 
     def _margins(self, X: Matrix) -> Matrix:
         return self.kernel_.project(X, self.weights_)
 
     def _draw_anchors(self, X: Matrix, scale: Scale, rng: Rng) -> Real:
-        return scale(X[rng.permutation(len(X))[: check_integer("n_anchors", self.n_anchors, 1)]])
+        n_anchors = self.n_anchors
+        if n_anchors is None:
+            n_anchors = default_landmarks(len(X), supervised=True, kept=False)
+        return scale(X[rng.permutation(len(X))[: check_integer("n_anchors", n_anchors, 1)]])
 
 
 @dataclass(frozen=True)

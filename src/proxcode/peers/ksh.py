@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from proxcode.peers._arrays import Integers, Matrix, Real, Rng, random_subset, signs
+from proxcode.peers._arrays import Integers, Matrix, Real, Rng, project, random_subset, signs
 from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import Centred, KernelPeer, centred_kernel, leading, whitener
 from proxcode.utils.validation import check_integer
@@ -45,10 +45,8 @@ class KSH(SupervisedPeer, KernelPeer):
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
         n_labelled = check_integer("n_labelled", self.n_labelled, 2)
-        scale = Centred(X.mean(axis=0, dtype=np.float64))
-        anchors = self._draw_anchors(X, scale, rng)
+        features = self._features(X, rng)
         labelled = random_subset(len(X), n_labelled, rng)
-        self.kernel_, features = centred_kernel(X, scale, anchors)
         K, Y, B = features[labelled], np.eye(len(self.classes_))[y[labelled]], np.empty((len(labelled), 0))
 
         def times_residual(h: Real) -> Real:
@@ -70,6 +68,31 @@ class KSH(SupervisedPeer, KernelPeer):
             image = white.T @ bits[best]
             A -= np.outer(image, image)
         self.weights_ = np.column_stack(directions)
+
+    def _features(self, X: Matrix, rng: Rng) -> Real:
+        """Return the centred features of the samples, and set what computes those of new samples."""
+        scale = Centred(X.mean(axis=0, dtype=np.float64))
+        self.kernel_, features = centred_kernel(X, scale, self._draw_anchors(X, scale, rng))
+        return features
+
+
+class LinearKSH(KSH):
+    """KSH for samples that are kernel features already: its features are those of the samples, centred.
+
+    `n_anchors` is ignored. Parameters and attributes not listed are those of `KSH`.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (d,)
+        Mean of the samples of `fit`.
+    """
+
+    def _features(self, X: Matrix, rng: Rng) -> Real:
+        self.mean_ = X.mean(axis=0, dtype=np.float64)
+        return X - self.mean_
+
+    def _margins(self, X: Matrix) -> Matrix:
+        return project(X, self.mean_, self.weights_)
 
 
 def _descend(K: Real, times_residual: Product, start: Real) -> Real:

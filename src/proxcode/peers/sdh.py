@@ -19,6 +19,7 @@ from scipy.linalg import cho_factor, cho_solve, solve
 from proxcode.peers._arrays import Integers, Matrix, Real, Rng, signs
 from proxcode.peers._base import SupervisedPeer
 from proxcode.peers._kernel_features import AnchorKernel, KernelPeer, UnitRows
+from proxcode.utils.blocks import sum_blocks
 from proxcode.utils.validation import check_integer
 
 SIGMA = 0.4
@@ -35,12 +36,12 @@ class SDH(SupervisedPeer, KernelPeer):
 
     Parameters
     ----------
-    n_anchors : int, default=1000
+    n_anchors : int or None, default=1000
     n_rounds : int, default=5
         Number of times that bits, classifier and hash function are updated.
     """
 
-    n_anchors: int = 1000
+    n_anchors: int | None = 1000
     n_rounds: int = 5
 
     def _fit(self, X: Matrix, y: Integers, rng: Rng) -> None:
@@ -51,14 +52,15 @@ class SDH(SupervisedPeer, KernelPeer):
         B = signs(rng.standard_normal((len(X), self.n_bits)))
         phi = np.hstack([self.kernel_.features(X), np.ones((len(X), 1))])
         Y = np.eye(len(self.classes_))[y]
-        gram = cho_factor(phi.T @ phi + DELTA * np.eye(phi.shape[1]))
-        self.weights_ = cho_solve(gram, phi.T @ B)
+        gram = sum_blocks(lambda rows: phi[rows].T @ phi[rows], len(phi))
+        factor = cho_factor(gram + DELTA * np.eye(len(gram)))
+        self.weights_ = cho_solve(factor, phi.T @ B)
         for _ in range(n_rounds):
             W = solve(B.T @ B + LAMBDA * np.eye(self.n_bits), B.T @ Y, assume_a="pos")
             before, B = B, coordinate_descent(Y @ W.T + NU * (phi @ self.weights_), W, INNER_ROUNDS)
             if np.array_equal(B, before):
                 break
-            self.weights_ = cho_solve(gram, phi.T @ B)
+            self.weights_ = cho_solve(factor, phi.T @ B)
 
 
 def coordinate_descent(Q: Real, W: Real, max_rounds: int) -> Real:

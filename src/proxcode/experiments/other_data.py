@@ -1,0 +1,73 @@
+"""Area under the precision-recall curve on other data than Table 1, all methods at 16, 32 and 64 bits.
+
+Banking77 with near by class, scene15 and CIFAR-10 GIST with near by a radius, three splits each. The table names the
+best other method of each dataset and code length: of those compared by Hamming distance, and of the quantisers, which
+compare the vectors of queries with codes. The summary holds all methods.
+"""
+
+from pathlib import Path
+
+from proxcode.experiments.curves import PROTOCOLS as CURVE_PROTOCOLS
+from proxcode.experiments.methods import method_named
+from proxcode.experiments.report import markdown_table, reasons, shown
+from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows, write_text
+from proxcode.experiments.table import (
+    CURVE_BITS,
+    NOTES,
+    OWN,
+    QUANTISERS,
+    best_of,
+    names_for,
+    not_ahead,
+    settings,
+    summary,
+)
+
+PROTOCOLS = {
+    "labels banking77": "Banking77, near by class",
+    "radius scene15-gist": "scene15 GIST, near by radius",
+    "radius cifar10-gist": "CIFAR-10 GIST, PCA-40, near by radius",
+}
+QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
+BITS = (16, 32, 64)
+# A code length of the quick form of Table 1, whose fits are shared.
+QUICK_BITS = (12,)
+
+
+def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+    """Compute the areas; write `other_data_splits.csv`, `other_data.csv` and `other_data.md`."""
+    protocols, bits, seeds = (QUICK_PROTOCOLS, QUICK_BITS, SEEDS[:1]) if quick else (PROTOCOLS, BITS, SEEDS)
+    cells, table, texts, rows = [], [], [], []
+    for protocol, about in protocols.items():
+        # Fits at the code length of the precision-recall curves are shared with that experiment.
+        lengths = (*bits, CURVE_BITS) if protocol in CURVE_PROTOCOLS else bits
+        names = names_for(protocol)
+        of_data = [Cell(method_named(name).protocol(protocol), name, seed, lengths) for name in names for seed in seeds]
+        measured = run_cells(of_data, output, quick=quick, verbose=verbose)
+        areas = summary(measured, names, bits, {})
+        cells += of_data
+        rows += [{"data": about, **row} for row in measured]
+        table += [{"data": about, **{key: row[key] for key in row if key != "paper"}} for row in areas]
+        texts.append(f"{about}\n\n{markdown(areas, bits)}{not_ahead(areas, bits)}")
+    paths = [output / "other_data_splits.csv", output / "other_data.csv", output / "other_data.md"]
+    write_rows(paths[0], rows)
+    write_rows(paths[1], table)
+    every = list(dict.fromkeys(cell.method for cell in cells))
+    write_text(paths[2], "\n".join(texts) + NOTES + settings(every) + reasons(cells, output))
+    return paths
+
+
+def markdown(table: list[Row], bits: tuple[int, ...]) -> str:
+    """Format the areas of PPC and of the best other methods of a dataset, with their names."""
+    names = dict.fromkeys(row["method"] for row in table)
+    kinds = {
+        "PPC": ["PPC"],
+        "best by Hamming distance": [name for name in names if name not in (*OWN, *QUANTISERS)],
+        "best quantiser": [name for name in names if name in QUANTISERS],
+    }
+    lines = []
+    for kind, some in kinds.items():
+        best = [best_of(table, n_bits, some) for n_bits in bits]
+        named = ["" if row is None else f"{row['method']} {shown(row['auc'], row['spread'])}" for row in best]
+        lines.append([kind, *named])
+    return markdown_table(["", *(f"{n_bits} bits" for n_bits in bits)], lines)
