@@ -3,7 +3,8 @@
 A cell is one method under one protocol with one seed, at some code lengths. Its results are one JSON file, written
 atomically after each fit: an interrupted run loses at most the current fit. The file holds the measures, the histograms
 of near and far pairs from which curves are drawn, and the conditions of the run: settings, sizes, seed, versions and
-machine. A cell whose settings have changed is run again. Concurrent runs in the same folder are not supported.
+machine. The settings hold a digest of the source code that computes the cell: a cell whose settings or whose code have
+changed is run again. Concurrent runs in the same folder are not supported.
 """
 
 import json
@@ -18,9 +19,10 @@ import numpy as np
 
 from proxcode import metrics
 from proxcode.experiments.datasets import write_arrays
+from proxcode.experiments.digests import classes_of, digest, full_name
 from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import Method, method_named
-from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
+from proxcode.experiments.protocols import PROTOCOLS, QUICK, Size, Split
 from proxcode.files import write_table
 from proxcode.metrics import Counts
 from proxcode.storage.atomic import atomic_write
@@ -67,13 +69,7 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
     for cell in track(cells, "finished", "fits", shown=verbose):
         path, protocol = cell.path(folder / CELLS), PROTOCOLS[cell.protocol]
         size = QUICK if quick else protocol.size
-        parameters = method_named(cell.method).make(cell.bits[0], cell.seed, None).get_params(deep=False)
-        settings = {
-            "split": str(protocol),
-            "size": list(size),
-            "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
-        }
-        record = read_json(path)
+        record, settings = read_json(path), _settings(cell, size)
         if record.get("settings") != settings:
             record = {"settings": settings, "lengths": {}}
         missing = [n_bits for n_bits in cell.bits if str(n_bits) not in record["lengths"]]
@@ -85,6 +81,20 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
             _run(cell, missing, split, record, path)
         rows += _rows(cell, record)
     return rows
+
+
+def _settings(cell: Cell, size: Size) -> dict[str, Any]:
+    """Return what the results of a cell depend on besides data, seed and versions."""
+    protocol, method = PROTOCOLS[cell.protocol], method_named(cell.method)
+    model = method.make(cell.bits[0], cell.seed, None)
+    parameters = model.get_params(deep=False)
+    return {
+        "split": str(protocol),
+        "size": list(size),
+        "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
+        "shared fits": method.fit_key.__qualname__,
+        "source": digest(*classes_of(model), full_name(protocol.split.func), f"{__name__}._run_group"),
+    }
 
 
 def results(cell: Cell, folder: Path) -> dict[int, Record]:
