@@ -10,7 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from proxcode.experiments.methods import METHODS, SLOW
-from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown
+from proxcode.experiments.report import (
+    markdown_table,
+    mean_and_spread,
+    read_splits,
+    reasons,
+    select,
+    shown,
+    write_splits,
+)
 from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows, write_text
 
 PROTOCOL = "labels cifar10-gist"
@@ -38,21 +46,28 @@ PAPER: dict[str, tuple[float, ...]] = {
 }
 
 
-def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Compute the table; write `table1_splits.csv`, `table1.csv` and `table1.md`."""
+def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
+    """Measure all methods; write `table1_splits.csv` and `table1_left_out.csv`, then the table."""
     bits, seeds = (QUICK_BITS, SEEDS[:1]) if quick else (BITS, SEEDS)
     protocol = "labels digits" if quick else PROTOCOL
     names = [name for name in METHODS if name not in SLOW]
     cells = [Cell(protocol, name, seed, (*bits, CURVE_BITS)) for name in names for seed in seeds]
     if not quick:
-        names.append("PPC-paper")
         cells.append(Cell("timing cifar10-gist", "PPC-paper", 0, PAPER_BITS))
-    rows = run_cells(cells, output, quick=quick, verbose=verbose)
-    table = summary(rows, names, bits, {} if quick else PAPER)
-    paths = [output / "table1_splits.csv", output / "table1.csv", output / "table1.md"]
-    write_rows(paths[0], rows)
-    write_rows(paths[1], table)
-    write_text(paths[2], markdown(table, bits) + NOTES + reasons(cells, output))
+    rows = run_cells(cells, output, quick=quick, verbose=verbose, jobs=jobs)
+    return [*write_splits(output, "table1", rows, cells), *redraw(output)]
+
+
+def redraw(output: Path) -> list[Path]:
+    """Write `table1.csv` and `table1.md` from the measures of all splits."""
+    rows, left_out = read_splits(output, "table1")
+    bits = tuple(sorted({row["bits"] for row in rows} & set(BITS)))
+    names = list(dict.fromkeys(row["method"] for row in [*rows, *left_out]))
+    is_full = any(row["protocol"] == PROTOCOL for row in rows)
+    table = summary(rows, names, bits, PAPER if is_full else {})
+    paths = [output / "table1.csv", output / "table1.md"]
+    write_rows(paths[0], table)
+    write_text(paths[1], markdown(table, bits) + NOTES + reasons(left_out))
     return paths
 
 
