@@ -8,7 +8,7 @@ LOWEST := .venv-lowest
 # compare bits between numbers of threads.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=2
 
-.PHONY: demo test test-lowest mutants lint format bench bench-data reproduce clean
+.PHONY: demo test test-lowest mutants lint format bench bench-data reproduce figures clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -62,8 +62,14 @@ bench-data: $(VENV)/.ready
 	$(BIN)/python benchmarks/cut.py signed
 	$(BIN)/python benchmarks/cut.py gset
 
+# Measures what is not stored yet, or was computed by other code; experiments whose result is a time run alone.
 reproduce: $(VENV)/.ready
-	$(BIN)/proxcode reproduce all --output docs/results
+	$(BIN)/proxcode reproduce all --jobs 2 --output docs/results
+
+# Makes tables, figures and the numbers in README and docs again from the result files; measures nothing.
+figures: $(VENV)/.ready
+	$(BIN)/proxcode reproduce all --output docs/results --from-files
+	$(BIN)/python benchmarks/figures.py --copy
 
 clean:
 	rm -rf .venv .venv-* demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,6 +2,7 @@
 
     PROXCODE_DATA=/path/to/data python benchmarks/quality.py
     python benchmarks/quality.py --protocols "labels cifar10-gist" --methods PPC Hadamard --seeds 0 1 2
+    python benchmarks/quality.py --figures    what README and docs/which_code.md state, to results/quality_figures.csv
     python benchmarks/quality.py --quick      few samples, one seed
 
 The situations are protocols: "labels", classes seen in fit; "unseen", classes that come later; "radius", near within a
@@ -26,6 +27,22 @@ BITS = {
     "unseen": (16, 32, 64, 128),
     "top-k": (32, 64, 128),
 }
+# Protocols, methods and code lengths of the figures in README and docs/which_code.md.
+SETS = ("notredame-sift", "sift10k", "cifar10-gist", "scene15-gist", "banking77")
+NEW_CLASSES = ["PPC-new-classes", "ITQ", "WCW-ITQ", "LDA-ITQ", "CCA-ITQ"]
+STATED = [
+    ("labels banking77", ["PPC", "Hadamard", "ClassifierCode"], (16, 32, 64)),
+    ("radius scene15-gist", ["PPC", "LSH", "ITQ", "SH"], (16, 32, 64)),
+    ("radius cifar10-gist", ["PPC"], (16, 32, 64)),
+    # At most one bit for each of the 40 dimensions.
+    ("radius cifar10-gist", ["ITQ"], (16, 32, 40)),
+    *((f"top-k {name}", ["PPC-nearest", "ITQ", "PPC-reconstruction"], (32, 64, 128)) for name in SETS),
+    ("unseen banking77", [*NEW_CLASSES, "PPC"], (16, 32, 64, 128)),
+    ("unseen mnist", NEW_CLASSES, (16, 32, 64, 128)),
+    ("unseen cifar10-gist", NEW_CLASSES, (16, 32, 64, 128)),
+]
+# Quantisers of FAISS, measured with one seed alone.
+STATED_ONCE = [(f"top-k {name}", ["FAISS-OPQ", "FAISS-RQ"], (32, 64, 128)) for name in SETS]
 DEFAULT = [name for name in PROTOCOLS if name.split()[0] in ("labels", "radius", "radius-unit", "unseen")]
 FIGURES = {
     "auc": "AUC",
@@ -51,6 +68,13 @@ def show(rows, protocol, figure):
         print(f"{method:<16}" + "".join(f"{shown(*mean_and_spread(some)):>16}" for some in values))
 
 
+def measure_stated(jobs):
+    """Measure what README and docs/which_code.md state; write the rows to one file."""
+    runs = [(*run, seed) for run in STATED for seed in (0, 1, 2)] + [(*run, 0) for run in STATED_ONCE]
+    cells = [Cell(protocol, method, seed, bits) for protocol, methods, bits, seed in runs for method in methods]
+    write_rows(RESULTS / "quality_figures.csv", run_cells(cells, FOLDER, verbose=True, jobs=jobs))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--protocols", nargs="+", choices=list(PROTOCOLS), default=DEFAULT)
@@ -60,14 +84,19 @@ def main():
     parser.add_argument("--seeds", nargs="+", type=int, help="default: 0 1 2; with --quick: 0")
     parser.add_argument("--bits", nargs="+", type=int, help="code lengths (default: those of each protocol)")
     parser.add_argument("--quick", action="store_true", help="use few samples and one seed")
+    parser.add_argument("--figures", action="store_true", help="measure what README and docs/which_code.md state")
+    parser.add_argument("--jobs", type=int, default=1, help="number of processes")
     options = parser.parse_args()
+    if options.figures:
+        measure_stated(options.jobs)
+        return
     seeds = options.seeds or ([0] if options.quick else [0, 1, 2])
     folder = FOLDER / "quick" if options.quick else FOLDER
     rows = []
     for protocol in options.protocols:
         bits = lengths(protocol, options.bits)
         cells = [Cell(protocol, method, seed, bits) for seed in seeds for method in options.methods]
-        rows += run_cells(cells, folder, quick=options.quick, verbose=sys.stderr.isatty())
+        rows += run_cells(cells, folder, quick=options.quick, verbose=sys.stderr.isatty(), jobs=options.jobs)
         for figure in (name for name in FIGURES if name in rows[-1]):
             show(rows, protocol, figure)
     write_rows(RESULTS / ("quality_quick.csv" if options.quick else "quality.csv"), rows)

@@ -23,7 +23,7 @@ def test_initial_guess(tmp_path, capsys):
     pytest.importorskip("matplotlib")
     from proxcode.experiments.initial_guess import COMPONENTS, GUESSES, LOWEST_DRAWN, QUICK, STYLES, UPDATES, draw
 
-    table, figure = EXPERIMENTS["initial-guess"](tmp_path / "new" / "folder", True, False)
+    table, figure = EXPERIMENTS["initial-guess"].run(tmp_path / "new" / "folder", True, False)
     assert sorted(path.name for path in table.parent.iterdir()) == ["cells", "initial_guess.csv", "initial_guess.png"]
     assert figure.read_bytes().startswith(b"\x89PNG")
     with table.open(newline="") as file:
@@ -65,7 +65,7 @@ def test_satisfied(tmp_path):
     pytest.importorskip("matplotlib")
     from proxcode.experiments.satisfied import QUICK, RULES, draw, proximities
 
-    table, figure = EXPERIMENTS["satisfied"](tmp_path, True, False)
+    table, figure = EXPERIMENTS["satisfied"].run(tmp_path, True, False)
     assert figure.read_bytes().startswith(b"\x89PNG")
     with table.open(newline="") as file:
         rows = [{**row, "bits": int(row["bits"]), "loss": float(row["loss"])} for row in csv.DictReader(file)]

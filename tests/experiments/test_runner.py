@@ -16,7 +16,7 @@ from proxcode.experiments.curves import mean_curve, where_above
 from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import FITS, METHODS, SLOW, Method, fit_each
 from proxcode.experiments.protocols import QUICK, Size, labels_split, radius_split, unseen_split
-from proxcode.experiments.report import reasons
+from proxcode.experiments.report import left_out, reasons
 from proxcode.experiments.runner import Cell, histograms, run_cells
 from proxcode.experiments.table import BITS, PAPER, markdown, summary
 from proxcode.hamming import distances, pack
@@ -112,8 +112,8 @@ def test_lengths_that_a_method_does_not_support_are_left_out_with_a_reason(tmp_p
     assert [row["bits"] for row in run_cells([cell], tmp_path, quick=True)] == [8]
     lengths = json.loads(cell.path(tmp_path / "cells").read_text())["lengths"]
     assert "100" in lengths["100"]["left_out"]
-    assert re.fullmatch(r"\nLeft out:\n\n- ITQ at 100 bits: n_bits=100: .*\n", reasons([cell], tmp_path))
-    assert reasons([CELL], tmp_path) == ""
+    assert re.fullmatch(r"\nLeft out:\n\n- ITQ at 100 bits: n_bits=100: .*\n", reasons(left_out([cell], tmp_path)))
+    assert reasons(left_out([CELL], tmp_path)) == ""
 
 
 def test_supervised_methods_are_left_out_without_labels(tmp_path):

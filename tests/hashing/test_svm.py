@@ -97,9 +97,7 @@ def test_the_samples_to_train_on_are_as_many_as_kernel_values_fit_into_memory(X,
 
 
 def test_kernel_values_that_do_not_fit_are_refused(X):
-    message = (
-        r"cache_size=0.05: the kernel values of 115 samples take 0.0504 meg.* max_samples to at most 114\."
-    )
+    message = r"cache_size=0.05: the kernel values of 115 samples take 0.0504 meg.* max_samples to at most 114\."
     with pytest.raises(ValueError, match=message):
         SVMHash(max_samples=115, cache_size=0.05).begin(X, np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"cache_size=1e-09: the kernel values of 2 samples take"):

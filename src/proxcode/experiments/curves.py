@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.experiments.methods import METHODS, PAPER_SAMPLES, SLOW
-from proxcode.experiments.report import markdown_table, mean_and_spread, reasons, select, shown
+from proxcode.experiments.report import (
+    markdown_table,
+    mean_and_spread,
+    read_rows,
+    read_splits,
+    reasons,
+    select,
+    shown,
+    write_splits,
+)
 from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells, write_rows, write_text
 from proxcode.experiments.table import CURVE_BITS as N_BITS
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
@@ -57,29 +66,52 @@ VISIBLE = 0.005
 Curves = dict[str, dict[str, PrecisionRecall]]
 
 
-def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Compute and draw the curves; write `precision_recall.csv`, `precision_recall.md` and `precision_recall.png`."""
+def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
+    """Compute the curves; write `precision_recall.csv`, the areas and what was left out, then table and figure."""
     protocols, seeds = (QUICK_PROTOCOLS, SEEDS[:1]) if quick else (PROTOCOLS, SEEDS)
     names = [name for name in METHODS if name not in SLOW]
     cells = [Cell(protocol, name, seed, (N_BITS,)) for protocol in protocols for name in names for seed in seeds]
-    rows = run_cells(cells, output, quick=quick, verbose=verbose)
+    rows = run_cells(cells, output, quick=quick, verbose=verbose, jobs=jobs)
     of_splits = {cell: precision_recall(*counts) for cell in cells for counts in histograms(cell, output).values()}
+    path = output / "precision_recall.csv"
+    write_rows(path, [row for cell, curve in of_splits.items() for row in _points(cell, curve)])
+    return [path, *write_splits(output, "precision_recall", rows, cells), *redraw(output)]
+
+
+def redraw(output: Path) -> list[Path]:
+    """Write `precision_recall.md` and `precision_recall.png` from the curves and areas of all splits."""
+    rows, left_out = read_splits(output, "precision_recall")
+    of_splits = _read_curves(output / "precision_recall.csv")
     texts, curves = [], {}
-    for protocol, about in protocols.items():
+    for protocol, about in {**PROTOCOLS, **QUICK_PROTOCOLS}.items():
+        mine = [row for row in rows if row["protocol"] == protocol]
+        if not mine:
+            continue
         alike: dict[str, list[PrecisionRecall]] = {}
-        for cell, curve in of_splits.items():
-            if cell.protocol == protocol:
-                alike.setdefault(cell.method, []).append(curve)
+        for (where, method, _), curve in of_splits.items():
+            if where == protocol:
+                alike.setdefault(method, []).append(curve)
         means = {name: mean_curve(some) for name, some in alike.items()}
         title = f"{about}, {N_BITS} bits"
         curves[title] = dict(sorted(means.items(), key=lambda item: -area_under_curve(item[1])))
-        mine = [row for row in rows if row["protocol"] == protocol]
         texts.append(f"{title}\n\n{markdown(curves[title], mine)}")
-    paths = [output / f"precision_recall.{ending}" for ending in ("csv", "md", "png")]
-    write_rows(paths[0], [row for cell, curve in of_splits.items() for row in _points(cell, curve)])
-    write_text(paths[1], "\n".join(texts) + reasons(cells, output))
-    save_figure(draw(curves, list(dict.fromkeys(cell.method for cell in of_splits)), seeds), paths[2], dpi=200)
+    paths = [output / f"precision_recall.{ending}" for ending in ("md", "png")]
+    write_text(paths[0], "\n".join(texts) + reasons(left_out))
+    names = list(dict.fromkeys(method for _, method, _ in of_splits))
+    seeds = tuple(sorted({seed for _, _, seed in of_splits}))
+    save_figure(draw(curves, names, seeds), paths[1], dpi=200)
     return paths
+
+
+def _read_curves(path: Path) -> dict[tuple[str, str, int], PrecisionRecall]:
+    """Return the stored points of all curves by protocol, method and seed."""
+    points: dict[tuple[str, str, int], list[Row]] = {}
+    for row in read_rows(path):
+        points.setdefault((row["protocol"], row["method"], row["seed"]), []).append(row)
+    return {
+        key: PrecisionRecall(*(np.array([row[name] for row in some]) for name in ("precision", "recall")))
+        for key, some in points.items()
+    }
 
 
 def markdown(curves: dict[str, PrecisionRecall], rows: list[Row]) -> str:

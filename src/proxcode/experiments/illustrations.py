@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
 from proxcode.bits import Rules, in_sample_code
+from proxcode.experiments.report import read_rows
 from proxcode.experiments.runner import Row, write_rows
-from proxcode.hamming import distances, unpack
+from proxcode.hamming import distances, pack, unpack
 from proxcode.plots import FAR, INK, NEAR, add_caption, plot_near_and_far, save_figure
 from proxcode.proximity import WithinRadius
 
@@ -37,36 +38,53 @@ RULES = "The paper's rules: Eq. 10, gradient weights, bit update from a random g
 PairDistances = dict[float, tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 
-def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Draw the illustrations; write three figures and the counts of the joint histogram."""
-    from matplotlib.figure import Figure
-
+def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
+    """Learn the codes; write samples, codes and thresholds to two CSV files, then figures and the joint histogram."""
     n_bits = QUICK_BITS if quick else N_BITS
     X = np.random.default_rng(SEED).random((N_SAMPLES, 2)) - 0.5
-    euclidean = pdist(X)
-    pairs: PairDistances = {}
-    alphas = {}
+    signs, alphas = {}, []
     rules = Rules.paper()
     components: dict[str, Any] = {"threshold": rules.threshold, "weights": rules.weights, "cut": rules.cut}
-    near_and_far = Figure(figsize=(6, 4.4), layout="constrained")
     for radius in RADII:
         code = in_sample_code(WithinRadius(radius), X, n_bits=n_bits, loss_target=None, random_state=SEED, **components)
-        alphas[radius] = code.alpha
-        hamming = distances(code.codes, code.codes)[np.triu_indices(N_SAMPLES, k=1)]
+        alphas.append({"radius": radius, "alpha": code.alpha})
+        bits = np.where(unpack(code.codes, n_bits) == 1, "+", "-")
+        signs[f"code_{radius}"] = ["".join(row) for row in bits]
+    paths = [output / "plane_samples.csv", output / "plane_thresholds.csv"]
+    samples = zip(X, *signs.values(), strict=True)
+    write_rows(paths[0], [{"x": x, "y": y, **dict(zip(signs, codes, strict=True))} for (x, y), *codes in samples])
+    write_rows(paths[1], alphas)
+    return [*paths, *redraw(output)]
+
+
+def redraw(output: Path) -> list[Path]:
+    """Write three figures and the counts of the joint histogram from samples, codes and thresholds."""
+    from matplotlib.figure import Figure
+
+    samples = read_rows(output / "plane_samples.csv")
+    alphas = {row["radius"]: row["alpha"] for row in read_rows(output / "plane_thresholds.csv")}
+    X = np.array([[row["x"], row["y"]] for row in samples])
+    euclidean = pdist(X)
+    pairs: PairDistances = {}
+    near_and_far = Figure(figsize=(6, 4.4), layout="constrained")
+    for radius, alpha in alphas.items():
+        bits = np.array([[sign == "+" for sign in row[f"code_{radius}"]] for row in samples], np.uint8)
+        hamming = distances(pack(bits), pack(bits))[np.triu_indices(len(X), k=1)]
         pairs[radius] = hamming, euclidean
         if radius == RADII[1]:
-            first_bits = draw_bits(X, unpack(code.codes, n_bits)[:, :4])
+            first_bits = draw_bits(X, bits[:, :4])
             near, far = (
-                np.bincount(hamming[kind], minlength=n_bits + 1) for kind in (euclidean <= radius, euclidean > radius)
+                np.bincount(hamming[kind], minlength=bits.shape[1] + 1)
+                for kind in (euclidean <= radius, euclidean > radius)
             )
-            plot_near_and_far(near, far, code.alpha, near_and_far.subplots())
+            plot_near_and_far(near, far, alpha, near_and_far.subplots())
             add_caption(
                 near_and_far,
-                f"Figure 1a of the paper, Step I: {SETTING}, near within {radius}, {n_bits} bits. {RULES}",
+                f"Figure 1a of the paper, Step I: {SETTING}, near within {radius}, {bits.shape[1]} bits. {RULES}",
             )
     figures = {
         "first_bits": first_bits,
-        "joint_histogram": draw_joint(pairs, alphas, n_bits),
+        "joint_histogram": draw_joint(pairs, alphas, bits.shape[1]),
         "near_and_far": near_and_far,
     }
     paths = [*(output / f"{name}.png" for name in figures), output / "joint_histogram.csv"]

@@ -13,8 +13,6 @@ Bits are learned until no pair is misplaced; longer codes then have loss 0. The 
 choice of threshold and weights are stored in a file, so that an interrupted run can be resumed.
 """
 
-import json
-from collections.abc import Callable
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -26,13 +24,14 @@ from sklearn.neighbors import NearestNeighbors
 from proxcode import cut
 from proxcode.bits import in_sample_code
 from proxcode.experiments.datasets import load
-from proxcode.experiments.report import select
-from proxcode.experiments.runner import CELLS, Row, environment, read_json, write_rows, write_text
+from proxcode.experiments.digests import digest, full_name
+from proxcode.experiments.report import read_rows, select
+from proxcode.experiments.runner import CELLS, Row, write_rows
+from proxcode.experiments.stored import Measurement, file_name, results
 from proxcode.pairs import Pairs
 from proxcode.plots import COLOURS, add_caption, save_figure
 from proxcode.proximity import SameLabel, WithinRadius
 from proxcode.threshold import EqualErrorThreshold, LogisticThreshold
-from proxcode.utils.progress import track
 from proxcode.weights import DifferenceWeights, GradientWeights
 
 GUESSES = {
@@ -71,7 +70,7 @@ def by_class(name: str, n_samples: int, seed: int) -> Pairs:
     return SameLabel().fit(X, y).find_pairs(X, y).pairs
 
 
-DATASETS: dict[str, Callable[[int, int], Pairs]] = {
+DATASETS: dict[str, "partial[Pairs]"] = {
     "10-D uniform, near by radius": partial(by_radius, "uniform-10d"),
     "Notredame SIFT, near by radius": partial(by_radius, "notredame-sift"),
     "Nursery, near by radius": partial(by_radius, "nursery"),
@@ -93,34 +92,47 @@ FULL = Size(1000, 30, (0, 1, 2), tuple(DATASETS))
 QUICK = Size(500, 8, (0,), ("10-D uniform, near by radius", "digits, near by class"))
 
 
-def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
     """Run the experiment; write `initial_guess.csv` and `initial_guess.png`."""
-    size = QUICK if quick else FULL
-    paths = [output / "initial_guess.csv", output / "initial_guess.png"]
-    rows = measure(size, output / CELLS / "initial-guess", verbose)
-    write_rows(paths[0], rows)
-    save_figure(draw(rows, size), paths[1], dpi=200)
-    return paths
+    path = output / "initial_guess.csv"
+    write_rows(path, measure(QUICK if quick else FULL, output / CELLS / "initial-guess", verbose, jobs))
+    return [path, *redraw(output)]
 
 
-def measure(size: Size, folder: Path, verbose: bool = False) -> list[Row]:
+def redraw(output: Path) -> list[Path]:
+    """Draw `initial_guess.png` from the measures."""
+    rows, path = read_rows(output / "initial_guess.csv"), output / "initial_guess.png"
+    n_bits = max(row["bits"] for row in rows)
+    (size,) = (size for size in (FULL, QUICK) if size.n_bits == n_bits)
+    save_figure(draw(rows, size), path, dpi=200)
+    return [path]
+
+
+def measure(size: Size, folder: Path, verbose: bool = False, jobs: int = 1) -> list[Row]:
     """Return the loss after each bit for all datasets, components, guesses, updates and seeds."""
+    keys = list(product(size.datasets, COMPONENTS, size.seeds))
+    stored = results([_measurement(*key, size, folder) for key in keys], verbose=verbose, jobs=jobs)
     rows = []
-    runs = product(size.datasets, COMPONENTS, size.seeds)
-    for dataset, components, seed in track(runs, "finished", "runs", shown=verbose):
-        name = f"{dataset}-{components}-seed{seed}".replace(" ", "_").replace(",", "").replace("'", "")
-        path = folder / f"{name}.json"
-        record = read_json(path)
-        chosen = repr(COMPONENTS[components])
-        settings = {"n_samples": size.n_samples, "n_bits": size.n_bits, "threshold and weights": chosen, "alpha": "> 0"}
-        if record.get("settings") != settings:
-            pairs = DATASETS[dataset](size.n_samples, seed)
-            record = {"settings": settings, "losses": curves(pairs, components, seed, size.n_bits), **environment()}
-            write_text(path, json.dumps(record))
-        for guess, update, losses in record["losses"]:
+    for (dataset, components, seed), found in zip(keys, stored, strict=True):
+        for guess, update, losses in found:
             about = {"dataset": dataset, "components": components, "guess": guess, "update": update, "seed": seed}
             rows += [{**about, "bits": bits, "loss": loss} for bits, loss in enumerate(losses, start=1)]
     return rows
+
+
+def _measurement(dataset: str, components: str, seed: int, size: Size, folder: Path) -> Measurement:
+    settings = {
+        "n_samples": size.n_samples,
+        "n_bits": size.n_bits,
+        "threshold and weights": repr(COMPONENTS[components]),
+        "source": digest(f"{__name__}.curves", full_name(DATASETS[dataset].func)),
+    }
+    path = folder / file_name(dataset, components, f"seed{seed}")
+    return Measurement(path, settings, partial(_losses, dataset, components, seed, size))
+
+
+def _losses(dataset: str, components: str, seed: int, size: Size) -> list[tuple[str, str, list[float]]]:
+    return curves(DATASETS[dataset](size.n_samples, seed), components, seed, size.n_bits)
 
 
 def curves(pairs: Pairs, components: str, seed: int, n_bits: int) -> list[tuple[str, str, list[float]]]:

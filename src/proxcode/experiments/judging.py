@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from proxcode.experiments.protocols import Split
 from proxcode.hamming import distances, pack
 from proxcode.metrics import QUERY_BLOCK, Counts, count_pairs, recall_at
-from proxcode.peers.quantisers import FaissITQ
 from proxcode.utils.rows import evenly_spaced
 
 # Largest number of levels of real-valued distances.
@@ -103,5 +102,5 @@ def levels(distances: NDArray[Any]) -> NDArray[Any]:
 
 def judge(split: Split, model: Any) -> ByHammingDistance | ByOwnDistance:
     """Encode queries and base with a fitted model; codes that are decoded are compared by their own distances."""
-    has_distances = hasattr(model, "distances") and not isinstance(model, FaissITQ)
+    has_distances = hasattr(model, "distances") and not getattr(model, "is_hamming", False)
     return (ByOwnDistance if has_distances else ByHammingDistance)(split, model)

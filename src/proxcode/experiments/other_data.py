@@ -9,7 +9,7 @@ from pathlib import Path
 
 from proxcode.experiments.curves import PROTOCOLS as CURVE_PROTOCOLS
 from proxcode.experiments.methods import method_named
-from proxcode.experiments.report import markdown_table, reasons, shown
+from proxcode.experiments.report import markdown_table, read_splits, reasons, shown, write_splits
 from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows, write_text
 from proxcode.experiments.table import (
     CURVE_BITS,
@@ -34,26 +34,40 @@ BITS = (16, 32, 64)
 QUICK_BITS = (12,)
 
 
-def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
-    """Compute the areas; write `other_data_splits.csv`, `other_data.csv` and `other_data.md`."""
+def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
+    """Measure all methods; write `other_data_splits.csv` and `other_data_left_out.csv`, then the tables."""
     protocols, bits, seeds = (QUICK_PROTOCOLS, QUICK_BITS, SEEDS[:1]) if quick else (PROTOCOLS, BITS, SEEDS)
-    cells, table, texts, rows = [], [], [], []
-    for protocol, about in protocols.items():
+    cells = [
         # Fits at the code length of the precision-recall curves are shared with that experiment.
-        lengths = (*bits, CURVE_BITS) if protocol in CURVE_PROTOCOLS else bits
-        names = names_for(protocol)
-        of_data = [Cell(method_named(name).protocol(protocol), name, seed, lengths) for name in names for seed in seeds]
-        measured = run_cells(of_data, output, quick=quick, verbose=verbose)
-        areas = summary(measured, names, bits, {})
-        cells += of_data
-        rows += [{"data": about, **row} for row in measured]
-        table += [{"data": about, **{key: row[key] for key in row if key != "paper"}} for row in areas]
-        texts.append(f"{about}\n\n{markdown(areas, bits)}{not_ahead(areas, bits)}")
-    paths = [output / "other_data_splits.csv", output / "other_data.csv", output / "other_data.md"]
-    write_rows(paths[0], rows)
-    write_rows(paths[1], table)
-    every = list(dict.fromkeys(cell.method for cell in cells))
-    write_text(paths[2], "\n".join(texts) + NOTES + settings(every) + reasons(cells, output))
+        Cell(
+            method_named(name).protocol(protocol),
+            name,
+            seed,
+            (*bits, CURVE_BITS) if protocol in CURVE_PROTOCOLS else bits,
+        )
+        for protocol in protocols
+        for name in names_for(protocol)
+        for seed in seeds
+    ]
+    rows = run_cells(cells, output, quick=quick, verbose=verbose, jobs=jobs)
+    return [*write_splits(output, "other_data", rows, cells), *redraw(output)]
+
+
+def redraw(output: Path) -> list[Path]:
+    """Write `other_data.csv` and `other_data.md` from the measures of all splits."""
+    rows, left_out = read_splits(output, "other_data")
+    table, texts = [], []
+    for protocol, about in {**PROTOCOLS, **QUICK_PROTOCOLS}.items():
+        measured = [row for row in rows if row["protocol"].split()[-1] == protocol.split()[-1]]
+        bits = tuple(sorted({row["bits"] for row in measured} - {CURVE_BITS}))
+        if measured:
+            areas = summary(measured, list(dict.fromkeys(row["method"] for row in measured)), bits, {})
+            table += [{"data": about, **{key: row[key] for key in row if key != "paper"}} for row in areas]
+            texts.append(f"{about}\n\n{markdown(areas, bits)}{not_ahead(areas, bits)}")
+    paths = [output / "other_data.csv", output / "other_data.md"]
+    write_rows(paths[0], table)
+    names = list(dict.fromkeys(row["method"] for row in table))
+    write_text(paths[1], "\n".join(texts) + NOTES + settings(names) + reasons(left_out))
     return paths
 
 

@@ -189,10 +189,14 @@ def _unit(X: Matrix) -> Matrix:
 
 
 class Protocol(NamedTuple):
-    """A kind of split, a function of seed and size, and the size of the full experiment."""
+    """A kind of split, a function of seed and size, the size of the full experiment, and whether time is a result.
+
+    Methods whose time is a result run alone on the machine.
+    """
 
     split: "partial[Split]"
     size: Size
+    alone: bool = False
 
     def __str__(self) -> str:
         """Return a description of the split without size and seed."""
@@ -203,7 +207,8 @@ class Protocol(NamedTuple):
 _CIFAR_PCA: dict[str, Any] = {"mean_neighbors": 100, "n_components": 40}
 PROTOCOLS: dict[str, Protocol] = {
     "labels cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(None, 1000)),
-    "timing cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(10_000, 10_000)),
+    "timing cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(10_000, 10_000), alone=True),
+    "timing digits": Protocol(partial(labels_split, "digits"), Size(None, 500), alone=True),
     "labels mnist": Protocol(partial(labels_split, "mnist"), Size(None, 1000)),
     "labels banking77": Protocol(partial(labels_split, "banking77"), Size(None, 1000)),
     "labels digits": Protocol(partial(labels_split, "digits"), Size(None, 500)),

@@ -1,10 +1,50 @@
-"""Results as text: means with their spread, and the reasons why code lengths were left out."""
+"""Results as files and text: rows of CSV files, means with their spread, reasons why code lengths were left out.
 
+An experiment first writes what it measured to CSV files, `NAME_splits.csv` and `NAME_left_out.csv`. Its tables and
+figures are made from these files alone, so that they can be made again without the measurements.
+"""
+
+import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from proxcode.experiments.runner import Cell, Row, results
+from proxcode.experiments.runner import Cell, Row, results, write_rows
+
+LEFT_OUT = ("protocol", "method", "bits", "reason")
+
+
+def write_splits(folder: Path, name: str, rows: list[Row], cells: list[Cell]) -> list[Path]:
+    """Write the measures of all splits, and which code lengths of finished cells were left out; return both paths."""
+    paths = [folder / f"{name}_splits.csv", folder / f"{name}_left_out.csv"]
+    write_rows(paths[0], rows)
+    write_rows(paths[1], left_out(cells, folder), LEFT_OUT)
+    return paths
+
+
+def read_splits(folder: Path, name: str) -> tuple[list[Row], list[Row]]:
+    """Return the measures of all splits and the code lengths left out, as `write_splits` wrote them."""
+    return read_rows(folder / f"{name}_splits.csv"), read_rows(folder / f"{name}_left_out.csv")
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read the rows of a CSV file; a column of integers or of numbers has values of that type, others are texts."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist: run the experiment first.")
+    with path.open(encoding="utf-8", newline="") as file:
+        names, *rows = csv.reader(file)
+    columns = [_typed(column) for column in zip(*rows, strict=True)]
+    return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+def _typed(column: tuple[str, ...]) -> list[Any]:
+    for kind in (int, float):
+        try:
+            return [kind(value) for value in column]
+        except ValueError:
+            continue
+    return list(column)
 
 
 def mean_and_spread(values: list[float]) -> tuple[float, float]:
@@ -48,16 +88,30 @@ def markdown_table(header: list[str], rows: list[list[str]]) -> str:
     return "\n".join([first, "|---" * len(header) + "|", *others]) + "\n"
 
 
-def reasons(cells: list[Cell], output: Path) -> str:
-    """List which methods and code lengths were left out, and why."""
-    left_out: dict[str, list[tuple[str, int]]] = {}
+def left_out(cells: list[Cell], folder: Path) -> list[Row]:
+    """Return a row for each protocol, method and code length that was left out, with the reason."""
+    found: dict[tuple[str, str, int, str], None] = {}
     for cell in cells:
-        for n_bits, result in results(cell, output).items():
+        for n_bits, result in results(cell, folder).items():
             if "left_out" in result:
-                left_out.setdefault(result["left_out"], []).append((cell.method, n_bits))
+                found[cell.protocol, cell.method, n_bits, result["left_out"]] = None
+    return [dict(zip(LEFT_OUT, values, strict=True)) for values in found]
+
+
+def reasons(rows: list[Row]) -> str:
+    r"""List which methods and code lengths were left out, and why.
+
+    Examples
+    --------
+    >>> reasons([{"protocol": "labels digits", "method": "ITQ", "bits": 100, "reason": "n_bits=100: too many."}])
+    '\nLeft out:\n\n- ITQ at 100 bits: n_bits=100: too many.\n'
+    """
+    by_reason: dict[str, list[Row]] = {}
+    for row in rows:
+        by_reason.setdefault(row["reason"], []).append(row)
     lines = []
-    for reason, keys in left_out.items():
-        names = ", ".join(dict.fromkeys(name for name, _ in keys))
-        lengths = ", ".join(map(str, sorted({n_bits for _, n_bits in keys})))
+    for reason, alike in by_reason.items():
+        names = ", ".join(dict.fromkeys(row["method"] for row in alike))
+        lengths = ", ".join(map(str, sorted({row["bits"] for row in alike})))
         lines.append(f"- {names} at {lengths} bits: {reason}\n")
     return "\nLeft out:\n\n" + "".join(lines) if lines else ""

@@ -3,7 +3,8 @@
 A cell is one method under one protocol with one seed, at some code lengths. Its results are one JSON file, written
 atomically after each fit: an interrupted run loses at most the current fit. The file holds the measures, the histograms
 of near and far pairs from which curves are drawn, and the conditions of the run: settings, sizes, seed, versions and
-machine. A cell whose settings have changed is run again. Concurrent runs in the same folder are not supported.
+machine. The settings hold a digest of the source code that computes the cell: a cell whose settings or whose code have
+changed is run again. Concurrent runs in the same folder are not supported.
 """
 
 import json
@@ -11,6 +12,8 @@ import os
 import platform
 import time
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,14 +21,17 @@ import numpy as np
 
 from proxcode import metrics
 from proxcode.experiments.datasets import write_arrays
+from proxcode.experiments.digests import classes_of, digest, full_name
 from proxcode.experiments.judging import judge
 from proxcode.experiments.methods import Method, method_named
-from proxcode.experiments.protocols import PROTOCOLS, QUICK, Split
+from proxcode.experiments.parallel import run_tasks
+from proxcode.experiments.protocols import PROTOCOLS, QUICK, Size, Split
 from proxcode.files import write_table
 from proxcode.metrics import Counts
 from proxcode.storage.atomic import atomic_write
 from proxcode.storage.model_file import versions
-from proxcode.utils.progress import track
+from proxcode.utils.progress import ProgressDisplay
+from proxcode.utils.threads import n_cores
 
 SEEDS = (0, 1, 2)
 CELLS = "cells"
@@ -47,7 +53,9 @@ class Cell(NamedTuple):
         return folder / self.protocol.replace(" ", "_") / f"{self.method}-seed{self.seed}.json"
 
 
-def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbose: bool = False) -> list[Row]:
+def run_cells(
+    cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbose: bool = False, jobs: int = 1
+) -> list[Row]:
     """Run all cells that have no results yet; return one row for each cell and code length.
 
     Parameters
@@ -59,32 +67,66 @@ def run_cells(cells: Iterable[Cell], folder: Path, *, quick: bool = False, verbo
         Whether to use a small subset of the samples.
     verbose : bool, default=False
         Whether to show progress.
+    jobs : int, default=1
+        Number of processes. Cells whose time is a result run alone, after all others, whatever the number.
     """
-    # Cells of the same split are adjacent, so that each split is drawn once.
+    # Cells of the same split are adjacent, so that a process draws each split once.
     cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))
-    split_key: tuple[str, int] | None = None
-    rows: list[Row] = []
-    for cell in track(cells, "finished", "fits", shown=verbose):
-        path, protocol = cell.path(folder / CELLS), PROTOCOLS[cell.protocol]
-        size = QUICK if quick else protocol.size
-        parameters = method_named(cell.method).make(cell.bits[0], cell.seed, None).get_params(deep=False)
-        settings = {
-            "split": str(protocol),
-            "size": list(size),
-            "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
-        }
-        record = read_json(path)
-        if record.get("settings") != settings:
-            record = {"settings": settings, "lengths": {}}
-        missing = [n_bits for n_bits in cell.bits if str(n_bits) not in record["lengths"]]
-        if missing:
-            if split_key != (cell.protocol, cell.seed):
-                split_key, split = (cell.protocol, cell.seed), protocol.split(cell.seed, size)
-                path.parent.mkdir(parents=True, exist_ok=True)
-                write_arrays(path.with_name(f"split-seed{cell.seed}.npz"), split.rows)
-            _run(cell, missing, split, record, path)
-        rows += _rows(cell, record)
-    return rows
+    tasks = [_Task(cell, _settings(cell, quick), folder / CELLS, quick) for cell in cells]
+    open_tasks = sorted(filter(_Task.missing, tasks), key=_Task.order)
+    together = [task for task in open_tasks if not PROTOCOLS[task.cell.protocol].alone]
+    alone = [task for task in open_tasks if PROTOCOLS[task.cell.protocol].alone]
+    done = len(tasks) - len(open_tasks)
+    try:
+        with ProgressDisplay("finished", "cells", len(tasks), done=done, shown=verbose) as progress:
+            run_tasks(_run, together, jobs, progress)
+            run_tasks(_run, alone, 1, progress)
+    finally:
+        _split.cache_clear()
+    return [row for task in tasks for row in _rows(task.cell, task.record())]
+
+
+class _Task(NamedTuple):
+    """A cell, the settings that its results must have, and where they are stored."""
+
+    cell: Cell
+    settings: dict[str, Any]
+    folder: Path
+    quick: bool
+
+    def record(self) -> Record:
+        """Return the stored record, an empty one if its settings are others."""
+        record = read_json(self.cell.path(self.folder))
+        return record if record.get("settings") == self.settings else {"settings": self.settings, "lengths": {}}
+
+    def missing(self) -> list[int]:
+        """Return the code lengths that have no results."""
+        lengths = self.record()["lengths"]
+        return [n_bits for n_bits in self.cell.bits if str(n_bits) not in lengths]
+
+    def order(self) -> tuple[str, int, float]:
+        """Return protocol, seed and the negative time of an earlier run: long fits of a split are begun first."""
+        lengths = read_json(self.cell.path(self.folder)).get("lengths", {})
+        seconds = sum(result.get("fit_seconds", 0.0) for result in lengths.values())
+        return self.cell.protocol, self.cell.seed, -seconds
+
+
+def _size(protocol: str, quick: bool) -> Size:
+    return QUICK if quick else PROTOCOLS[protocol].size
+
+
+def _settings(cell: Cell, quick: bool) -> dict[str, Any]:
+    """Return what the results of a cell depend on besides data, seed and versions."""
+    protocol, method = PROTOCOLS[cell.protocol], method_named(cell.method)
+    model = method.make(cell.bits[0], cell.seed, None)
+    parameters = model.get_params(deep=False)
+    return {
+        "split": str(protocol),
+        "size": list(_size(cell.protocol, quick)),
+        "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
+        "shared fits": method.fit_key.__qualname__,
+        "source": digest(*classes_of(model), full_name(protocol.split.func), f"{__name__}._run_group"),
+    }
 
 
 def results(cell: Cell, folder: Path) -> dict[int, Record]:
@@ -101,7 +143,12 @@ def histograms(cell: Cell, folder: Path) -> dict[int, tuple[Counts, Counts]]:
 
 def environment() -> dict[str, Any]:
     """Return the versions and the machine, on which results may depend besides data and settings."""
-    machine = {"cores": os.cpu_count(), "processor": platform.machine(), "system": platform.system()}
+    machine = {
+        "cores": os.cpu_count(),
+        "threads": n_cores(),
+        "processor": platform.machine(),
+        "system": platform.system(),
+    }
     return {"versions": versions(), "machine": machine}
 
 
@@ -122,14 +169,31 @@ def read_json(path: Path) -> Record:
         raise ValueError(f"{path} is not a valid JSON record; delete it to repeat the measurement.") from None
 
 
-def write_rows(path: Path, rows: list[Row]) -> None:
-    """Write rows, dictionaries of measures, to a tabular file; a measure that a row does not have is NaN."""
-    names = dict.fromkeys(name for row in rows for name in row)
+def write_rows(path: Path, rows: list[Row], columns: Iterable[str] = ()) -> None:
+    """Write rows, dictionaries of measures, to a tabular file; a measure that a row does not have is NaN.
+
+    `columns` are the names of the first columns, needed where there may be no rows.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = dict.fromkeys([*columns, *(name for row in rows for name in row)])
     write_table(path, {name: np.array([row.get(name, np.nan) for row in rows]) for name in names})
 
 
-def _run(cell: Cell, bits: list[int], split: Split, record: Record, path: Path) -> None:
-    """Add the results at some code lengths to a record; write it after each fit."""
+@lru_cache(maxsize=1)
+def _split(protocol: str, seed: int, quick: bool, folder: Path) -> Split:
+    """Draw a split and write its row numbers."""
+    split = PROTOCOLS[protocol].split(seed, _size(protocol, quick))
+    folder.mkdir(parents=True, exist_ok=True)
+    # Another process may be writing the same row numbers.
+    with suppress(BlockingIOError):
+        write_arrays(folder / f"split-seed{seed}.npz", split.rows)
+    return split
+
+
+def _run(task: _Task) -> None:
+    """Add the missing results of a cell to its record; write it after each fit."""
+    cell, record, bits, path = task.cell, task.record(), task.missing(), task.cell.path(task.folder)
+    split = _split(cell.protocol, cell.seed, task.quick, path.parent)
     n_train, d = split.train.shape
     record |= {"protocol": cell.protocol, "method": cell.method, "seed": cell.seed}
     record |= {"n_train": n_train, "n_test": len(split.test), "d": d, **environment()}

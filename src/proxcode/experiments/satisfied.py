@@ -8,7 +8,8 @@ largest code length is reached. Near is
 2. as listed in a random signed graph, where a known pair is near or far with equal probability; a tenth of the pairs
    is known, or all are. No geometry helps here: a code has to learn every pair by heart.
 
-All codes are learned with the paper's rules and with the defaults of this library, for three seeds.
+All codes are learned with the paper's rules and with the defaults of this library, for three seeds. The losses of each
+code are stored in a file, so that an interrupted run can be resumed.
 """
 
 from collections.abc import Callable
@@ -20,11 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxcode.bits import InSampleCode, Rules, in_sample_code
-from proxcode.experiments.report import select
-from proxcode.experiments.runner import Row, write_rows
+from proxcode.experiments.digests import digest
+from proxcode.experiments.report import read_rows, select
+from proxcode.experiments.runner import CELLS, Row, write_rows
+from proxcode.experiments.stored import Measurement, file_name, results
 from proxcode.plots import COLOURS, add_caption, save_figure
 from proxcode.proximity import WithinRadius
-from proxcode.utils.progress import track
 
 RULES = {"the paper's": Rules.paper(), "the default": Rules.resolved(None, None, None)}
 MEAN_NEIGHBORS = 15
@@ -68,30 +70,47 @@ def proximities(dimensions: tuple[int, ...]) -> dict[str, Learn]:
     return found
 
 
-def run(output: Path, quick: bool = False, verbose: bool = False) -> list[Path]:
+def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
     """Run the experiment; write `satisfied.csv` and `satisfied.png`."""
-    size = QUICK if quick else FULL
-    output.mkdir(parents=True, exist_ok=True)
-    paths = [output / "satisfied.csv", output / "satisfied.png"]
-    rows = measure(size, verbose)
-    write_rows(paths[0], rows)
-    save_figure(draw(rows, size), paths[1], dpi=200)
-    return paths
+    path = output / "satisfied.csv"
+    write_rows(path, measure(QUICK if quick else FULL, output / CELLS / "satisfied", verbose, jobs))
+    return [path, *redraw(output)]
 
 
-def measure(size: Size, verbose: bool = False) -> list[Row]:
+def redraw(output: Path) -> list[Path]:
+    """Draw `satisfied.png` from the measures."""
+    path = output / "satisfied.png"
+    rows = read_rows(output / "satisfied.csv")
+    size = FULL if {row["seed"] for row in rows} == set(FULL.seeds) else QUICK
+    save_figure(draw(rows, size), path, dpi=200)
+    return [path]
+
+
+def measure(size: Size, folder: Path, verbose: bool = False, jobs: int = 1) -> list[Row]:
     """Return the loss after each bit for all proximities, rules and seeds."""
-    rows = []
-    runs = product(proximities(size.dimensions).items(), RULES.items(), size.seeds)
-    for (proximity, learn), (name, rules), seed in track(runs, "learned", "codes", shown=verbose):
-        components = {"threshold": rules.threshold, "weights": rules.weights, "cut": rules.cut}
-        code = learn(size.n_samples, seed, n_bits=size.n_bits, random_state=seed, **components)
-        about = {"proximity": proximity, "rules": name, "seed": seed}
-        rows += [{**about, "bits": bits, "loss": bit.loss} for bits, bit in enumerate(code.history, start=1)]
-    return rows
+    keys = list(product(proximities(size.dimensions), RULES, size.seeds))
+    settings = {"n_samples": size.n_samples, "n_bits": size.n_bits, "source": digest(f"{__name__}.losses")}
+    measurements = [
+        Measurement(folder / file_name(*key[:2], f"seed{key[2]}"), settings, partial(losses, *key, size))
+        for key in keys
+    ]
+    stored = results(measurements, verbose=verbose, jobs=jobs)
+    return [
+        {"proximity": proximity, "rules": rules, "seed": seed, "bits": bits, "loss": loss}
+        for (proximity, rules, seed), found in zip(keys, stored, strict=True)
+        for bits, loss in enumerate(found, start=1)
+    ]
 
 
-def draw(rows: list[Row], size: Size = FULL) -> Any:
+def losses(proximity: str, rules: str, seed: int, size: Size) -> list[float]:
+    """Learn a code; return the loss after each bit."""
+    learn, chosen = proximities(size.dimensions)[proximity], RULES[rules]
+    components = {"threshold": chosen.threshold, "weights": chosen.weights, "cut": chosen.cut}
+    code = learn(size.n_samples, seed, n_bits=size.n_bits, random_state=seed, **components)
+    return [bit.loss for bit in code.history]
+
+
+def draw(rows: list[Row], size: Size) -> Any:
     """Draw the loss of the first seed by code length, a panel for each rules; a circle marks loss 0."""
     from matplotlib.figure import Figure
 

@@ -197,6 +197,9 @@ class FaissITQ(AxisPeer, Quantiser):
     default of FAISS is ten for each feature. Parameters and attributes are those of `Quantiser`.
     """
 
+    # Its distances are Hamming distances, which codes have without it.
+    is_hamming = True
+
     def _chain(self, faiss: Any, n: int, d: int, seed: int) -> Any:
         rotation = faiss.ITQTransform(d, self.n_bits, True)
         rotation.itq.seed = seed
