@@ -57,6 +57,18 @@ class Method(NamedTuple):
     fit_key: FitKey
     needs_labels: bool = False
     on_posteriors: bool = False
+    # The only code lengths that tables have of a slow method; empty: all.
+    only: tuple[int, ...] = ()
+
+    def lengths(self, bits: Sequence[int]) -> tuple[int, ...]:
+        """Return those of some code lengths that tables have of the method.
+
+        Examples
+        --------
+        >>> FAIR["SDH+"].lengths([12, 16]), FAIR["KSH+"].lengths([12, 16])
+        ((16,), (12, 16))
+        """
+        return tuple(n_bits for n_bits in bits if not self.only or n_bits in self.only)
 
     def protocol(self, name: str) -> str:
         """Return the protocol to run the method under: with posteriors as samples if the method asks for them.
@@ -149,7 +161,7 @@ METHODS: dict[str, Method] = {
 # PPC's bits are directions of, learned from all samples and labels.
 FAIR: dict[str, Method] = {
     "AGH+": _peer("AGH", PEERS["AGH"], n_anchors=None),
-    "SDH+": _peer("SDH", SDH, n_anchors=None),
+    "SDH+": _peer("SDH", SDH, n_anchors=None)._replace(only=(16, 32, 64)),
     "KSH+": _peer("KSH", LinearKSH, on_posteriors=True, n_labelled=5000),
     "COSDISH+": _peer("COSDISH", COSDISH, on_posteriors=True),
     "TSH+": _peer("TSH", TSH, on_posteriors=True, hash_function=LinearHash()),

@@ -37,18 +37,14 @@ QUICK_BITS = (12,)
 def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
     """Measure all methods; write `other_data_splits.csv` and `other_data_left_out.csv`, then the tables."""
     protocols, bits, seeds = (QUICK_PROTOCOLS, QUICK_BITS, SEEDS[:1]) if quick else (PROTOCOLS, BITS, SEEDS)
-    cells = [
+    cells = []
+    for protocol in protocols:
         # Fits at the code length of the precision-recall curves are shared with that experiment.
-        Cell(
-            method_named(name).protocol(protocol),
-            name,
-            seed,
-            (*bits, CURVE_BITS) if protocol in CURVE_PROTOCOLS else bits,
-        )
-        for protocol in protocols
-        for name in names_for(protocol)
-        for seed in seeds
-    ]
+        asked = (*bits, CURVE_BITS) if protocol in CURVE_PROTOCOLS else bits
+        for name in names_for(protocol):
+            method = method_named(name)
+            lengths = method.lengths(asked)
+            cells += [Cell(method.protocol(protocol), name, seed, lengths) for seed in seeds if lengths]
     rows = run_cells(cells, output, quick=quick, verbose=verbose, jobs=jobs)
     return [*write_splits(output, "other_data", rows, cells), *redraw(output)]
 
