@@ -32,6 +32,7 @@ EXPERIMENTS = {
     ),
     "initial-guess": _experiment("initial_guess", "Loss by code length for four initial guesses and two updates."),
     "satisfied": _experiment("satisfied", "Loss by code length until no pair is misplaced."),
+    "ablations": _experiment("ablations", "Area of variants of the method, each with one change, on three splits."),
     "timing": _experiment("timing", "Fit and encoding time of all methods at equal settings."),
 }
 

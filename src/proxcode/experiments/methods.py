@@ -149,5 +149,7 @@ JOBS: dict[str, Method] = {
 
 
 def method_named(name: str) -> Method:
-    """Return a method of the paper's experiments or of another job."""
-    return METHODS[name] if name in METHODS else JOBS[name]
+    """Return a method of the paper's experiments, of another job or of the ablations."""
+    from proxcode.experiments.variants import VARIANTS
+
+    return {**METHODS, **JOBS, **VARIANTS}[name]
