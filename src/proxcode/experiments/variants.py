@@ -25,7 +25,7 @@ from proxcode.threshold import EqualErrorThreshold
 from proxcode.weights import DifferenceWeights, GradientWeights, Table
 
 # Largest number of samples that each support vector machine is trained on.
-SVM_SAMPLES = 2500
+SVM_SAMPLES = 2000
 
 
 class UnsignedWeights(DifferenceWeights):
@@ -75,19 +75,19 @@ _VARIANTS = {
     "paper-rules": Variant("the paper's threshold and weights", **_PAPER_RULES),
     "svm": Variant("the paper's hash function", hash_function=_SVM),
     "paper": Variant("the paper's method", hash_function=_SVM, **_PAPER_RULES),
-    "unrefined": Variant("no refinement", hash_function=_UNREFINED),
+    "unrefined": Variant("no refinement: signed graph, bit update", hash_function=_UNREFINED),
     "uncorrected": Variant("no refinement, no error correction", hash_function=_UNREFINED, error_correction=False),
     "unrefined-spectral": Variant(
-        "no refinement, signed graph, Laplacian eigenvector", hash_function=_UNREFINED, cut=_SPECTRAL
+        "no refinement: signed graph, Laplacian eigenvector", hash_function=_UNREFINED, cut=_SPECTRAL
     ),
     "unsigned-spectral": Variant(
-        "no refinement, unsigned graph, Laplacian eigenvector",
+        "no refinement: unsigned graph, Laplacian eigenvector",
         hash_function=_UNREFINED,
         cut=_SPECTRAL,
         weights=UnsignedWeights(),
     ),
     "unsigned": Variant(
-        "no refinement, unsigned graph, bit update", hash_function=_UNREFINED, weights=UnsignedWeights()
+        "no refinement: unsigned graph, bit update", hash_function=_UNREFINED, weights=UnsignedWeights()
     ),
 }
 ABOUT = {name: variant.about for name, variant in _VARIANTS.items()}
