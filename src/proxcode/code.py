@@ -73,8 +73,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         Rule of `proxcode.weights` (Step II of the paper) for W, the influence of each pair on the next bit. None is
         `DifferenceWeights()`; the paper's is `GradientWeights()`.
     cut : CutSearch, default=None
-        Search of `proxcode.cut` for a cut of the signed graph. None is `Restarts()`, the paper's bit update from a
-        random start; `Annealing()` finds better cuts in more time.
+        Search for a cut of the signed graph. None is `Restarts()`, the paper's bit update from a random start. With
+        labels and refinement it matters for short codes of many classes alone. `Annealing()` finds better cuts.
     hash_function : HashFunction or classifier, default=None
         Predicts bits from samples. None depends on the proximity: `RotationHash()` for `Nearest`, `NewClassHash()` for
         `SameLabel(new_classes=True)`, else `KernelHash()`. The paper's is `SVMHash()`; any scikit-learn classifier is

@@ -49,6 +49,7 @@ EXPERIMENTS = {
     ),
     "initial-guess": Experiment("initial_guess", "Loss by code length for four initial guesses and two updates."),
     "satisfied": Experiment("satisfied", "Loss by code length until no pair is misplaced."),
+    "ablations": Experiment("ablations", "Area of variants of the method, each with one change, on three splits."),
     "timing": Experiment("timing", "Fit and encoding time of all methods at equal settings."),
 }
 

@@ -182,5 +182,7 @@ JOBS: dict[str, Method] = {
 
 
 def method_named(name: str) -> Method:
-    """Return a method of the paper's experiments, a peer with what PPC has, or a method of another job."""
-    return {**METHODS, **FAIR, **JOBS}[name]
+    """Return a method of the paper's experiments, a peer with what PPC has, or one of another job or an ablation."""
+    from proxcode.experiments.variants import VARIANTS
+
+    return {**METHODS, **FAIR, **JOBS, **VARIANTS}[name]

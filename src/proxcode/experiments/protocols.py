@@ -9,7 +9,8 @@
   base,
 - radius: near means within the radius at which training samples have a given mean number of neighbours; the test
   samples are the queries and the training samples the base. "radius-unit" first subtracts the training mean and scales
-  samples to unit norm, as in the MLH benchmark.
+  samples to unit norm, as in the MLH benchmark, and "radius-l1" measures distances by l1,
+- ablation: labels or radius as above, of so few samples that many variants of the method can be fitted.
 
 The seed determines the split.
 """
@@ -131,9 +132,15 @@ def top_k_split(dataset: str, seed: int, size: Size, k: int = 10) -> Split:
 
 
 def radius_split(
-    dataset: str, seed: int, size: Size, mean_neighbors: float, n_components: int | None = None, unit_rows: bool = False
+    dataset: str,
+    seed: int,
+    size: Size,
+    mean_neighbors: float,
+    n_components: int | None = None,
+    unit_rows: bool = False,
+    metric: str = "euclidean",
 ) -> Split:
-    """Draw training and test samples at random; near means within a radius."""
+    """Draw training and test samples at random; near means within a radius by a metric of SciPy."""
     from scipy.spatial.distance import cdist
 
     data = load(dataset)
@@ -147,9 +154,9 @@ def radius_split(
     if unit_rows:
         mean = train.mean(axis=0)
         train, test = _unit(train - mean), _unit(test - mean)
-    proximity = WithinRadius(mean_neighbors=min(mean_neighbors, len(train) / 10))
+    proximity = WithinRadius(mean_neighbors=min(mean_neighbors, len(train) / 10), metric=metric)
     radius = proximity.fit(train).radius_
-    blocks = map_blocks(lambda some: cdist(test[some], train) <= radius, len(test), QUERY_BLOCK)
+    blocks = map_blocks(lambda some: cdist(test[some], train, metric) <= radius, len(test), QUERY_BLOCK)
     neighbors = [np.flatnonzero(row) for _, block in blocks for row in block]
 
     def near_rows(queries: slice) -> NDArray[np.bool_]:
@@ -224,6 +231,17 @@ PROTOCOLS: dict[str, Protocol] = {
     "radius scene15-gist": Protocol(partial(radius_split, "scene15-gist", mean_neighbors=50), Size(4000, 485)),
     "radius-unit scene15-gist": Protocol(
         partial(radius_split, "scene15-gist", mean_neighbors=50, unit_rows=True), Size(4000, 485)
+    ),
+    "radius-l1 scene15-gist": Protocol(
+        partial(radius_split, "scene15-gist", mean_neighbors=50, metric="cityblock"), Size(4000, 485)
+    ),
+    "radius digits": Protocol(partial(radius_split, "digits", mean_neighbors=50), Size(None, 500)),
+    "radius-l1 digits": Protocol(
+        partial(radius_split, "digits", mean_neighbors=50, metric="cityblock"), Size(None, 500)
+    ),
+    "ablation labels cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(12_000, 1000)),
+    "ablation radius cifar10-gist": Protocol(
+        partial(radius_split, "cifar10-gist", mean_neighbors=50, n_components=40), Size(3000, 1000)
     ),
     "radius notredame-sift": Protocol(partial(radius_split, "notredame-sift", mean_neighbors=100), Size(20_000, 2000)),
     **{
