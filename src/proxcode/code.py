@@ -160,8 +160,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         """Return the paper's own method: its threshold, its weights, its cut and its hash function.
 
         These are `EqualErrorThreshold` (Eq. 10), `GradientWeights`, bit update (Algorithm 2) from a random guess, and
-        a support vector machine for each bit, `SVMHash`. `KernelHash(refine_steps=0)` alone is not the paper's method:
-        it leaves out refinement, but threshold, weights and hash function remain those of this library.
+        a support vector machine for each bit, `SVMHash`, trained on at most 20,480 samples. `refine_steps=0` alone is
+        not the paper's method: threshold, weights and hash function remain those of this library.
 
         Parameters
         ----------

@@ -1,21 +1,16 @@
 """The ablations: variants of the method, in their quick form."""
 
-import csv
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 from sklearn.metrics import pairwise_distances
 
 from proxcode.cut import BitUpdate, DenseGraph
-from proxcode.experiments import EXPERIMENTS
 from proxcode.experiments.ablations import (
     IN_SAMPLE,
     LABELS,
     METRIC_VARIANTS,
     METRICS,
-    QUICK_BITS,
-    QUICK_PROTOCOLS,
     QUICK_VARIANTS,
     RADIUS,
     SEARCHED,
@@ -26,49 +21,6 @@ from proxcode.experiments.methods import METHODS, method_named
 from proxcode.experiments.protocols import PROTOCOLS, Size, radius_split
 from proxcode.experiments.variants import VARIANTS, UnsignedWeights
 from proxcode.weights import DifferenceWeights
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory):
-    return EXPERIMENTS["ablations"].run(tmp_path_factory.mktemp("ablations"), True, False)
-
-
-def read(path):
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def test_files(written):
-    names = ["ablations_splits.csv", "ablations_in_sample.csv", "ablations.csv", "ablations.md"]
-    assert [path.name for path in written] == names
-    splits, losses, table = map(read, written[:3])
-    assert len(splits) == (len(QUICK_PROTOCOLS) * len(QUICK_VARIANTS) + len(METRIC_VARIANTS)) * len(QUICK_BITS)
-    assert len(losses) == len(QUICK_PROTOCOLS) * len(IN_SAMPLE) * len(QUICK_BITS)
-    assert len(table) == len(splits) + len(losses)
-    measures = {("auc", *key(row)): row["auc"] for row in splits} | {("loss", *key(row)): row["loss"] for row in losses}
-    for row in table:
-        assert float(row["mean"]) == float(measures[row["figure"], *key(row)])
-    text = written[3].read_text()
-    for row in table:
-        assert f"{float(row['mean']):.3f}" in text
-
-
-def key(row):
-    return row["protocol"], row["method"], row["bits"]
-
-
-def test_figures(written):
-    bits = str(QUICK_BITS[-1])
-    figures = {
-        (row["figure"], row["protocol"], row["method"]): float(row["mean"])
-        for row in read(written[2])
-        if row["bits"] == bits
-    }
-    by_radius = {name: figures["auc", "radius digits", name] for name in QUICK_VARIANTS}
-    assert by_radius["default"] > by_radius["random-start"] > by_radius["unsigned-spectral"]
-    for protocol in QUICK_PROTOCOLS:
-        loss = {name: figures["loss", protocol, name] for name in IN_SAMPLE}
-        assert loss["unrefined"] == min(loss.values())
 
 
 def test_all_variants_are_found_by_name_and_are_run():

@@ -1,4 +1,4 @@
-"""Experiments in their quick form."""
+"""Parts of experiments; whole experiments are in test_quick.py."""
 
 import csv
 import subprocess
@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from proxcode.experiments import EXPERIMENTS, run_experiments
+from proxcode.experiments import run_experiments
 
 LIGHT = (
     "import sys; from proxcode.experiments import EXPERIMENTS\n"
@@ -17,35 +17,6 @@ LIGHT = (
 
 def test_importing_the_names_imports_nothing_heavy():
     subprocess.run([sys.executable, "-c", LIGHT], check=True)
-
-
-def test_initial_guess(tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    from proxcode.experiments.initial_guess import COMPONENTS, GUESSES, LOWEST_DRAWN, QUICK, STYLES, UPDATES, draw
-
-    table, figure = EXPERIMENTS["initial-guess"].run(tmp_path / "new" / "folder", True, False)
-    assert sorted(path.name for path in table.parent.iterdir()) == ["cells", "initial_guess.csv", "initial_guess.png"]
-    assert figure.read_bytes().startswith(b"\x89PNG")
-    with table.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["dataset", "components", "guess", "update", "seed", "bits", "loss"]
-    n_curves = len(QUICK.datasets) * len(COMPONENTS) * len(GUESSES) * len(UPDATES) * len(QUICK.seeds)
-    assert len(rows) == n_curves * QUICK.n_bits
-    assert list(STYLES) == list(UPDATES)
-    axes = draw([{**row, "loss": float(row["loss"])} for row in rows], QUICK).axes
-    assert len(axes) == len(QUICK.datasets) * len(COMPONENTS)
-    drawn = {
-        (*ax.get_title().removesuffix(" threshold and weights").split("\n"), *line.get_label().rsplit(", ", 1)): line
-        for ax in axes
-        for line in ax.lines
-    }
-    last = {(row["dataset"], row["components"], row["guess"], row["update"]): float(row["loss"]) for row in rows}
-    for dataset in QUICK.datasets:
-        for guess in GUESSES:
-            by_bits, by_vectors = (last[dataset, "exact", guess, update] for update in ("bit update", "vector update"))
-            assert by_bits <= by_vectors
-            assert drawn[dataset, "exact", guess, "bit update"].get_ydata()[-1] == max(by_bits, LOWEST_DRAWN)
-    assert capsys.readouterr() == ("", "")
 
 
 def test_initial_guess_does_not_repeat_stored_measurements(tmp_path, monkeypatch):
@@ -59,28 +30,6 @@ def test_initial_guess_does_not_repeat_stored_measurements(tmp_path, monkeypatch
     assert runs == []
     assert len(initial_guess.measure(size._replace(n_bits=3), tmp_path)) == len(first) * 3 // 2
     assert len(runs) == len(initial_guess.COMPONENTS)
-
-
-def test_satisfied(tmp_path):
-    pytest.importorskip("matplotlib")
-    from proxcode.experiments.satisfied import QUICK, RULES, draw, proximities
-
-    table, figure = EXPERIMENTS["satisfied"].run(tmp_path, True, False)
-    assert figure.read_bytes().startswith(b"\x89PNG")
-    with table.open(newline="") as file:
-        rows = [{**row, "bits": int(row["bits"]), "loss": float(row["loss"])} for row in csv.DictReader(file)]
-    assert list(rows[0]) == ["proximity", "rules", "seed", "bits", "loss"]
-    last = {(row["proximity"], row["rules"]): row for row in rows}
-    assert list(last) == [(name, rules) for name in proximities(QUICK.dimensions) for rules in RULES]
-    for (name, _), row in last.items():
-        if name != "random signs, all pairs":
-            assert row["loss"] == 0
-            assert row["bits"] < QUICK.n_bits
-    for ax, rules in zip(draw(rows).axes, RULES, strict=True):
-        curves = {line.get_label(): line for line in ax.lines if not line.get_label().startswith("_")}
-        assert list(curves) == list(proximities(QUICK.dimensions))
-        for name, line in curves.items():
-            assert line.get_xdata()[-1] == last[name, rules]["bits"]
 
 
 def test_captions_tell_the_figure_of_the_paper_what_replaces_its_data_and_whose_rules(tmp_path):
@@ -135,27 +84,6 @@ def test_an_experiment_alone_creates_its_folder(tmp_path):
         rows = list(csv.DictReader(file))
     for radius in RADII:
         assert sum(int(row["pairs"]) for row in rows if float(row["radius"]) == radius) == 300 * 299 // 2
-
-
-def test_other_data_names_the_best_methods(tmp_path):
-    from proxcode.experiments.methods import FAIR, METHODS, SLOW
-    from proxcode.experiments.other_data import QUICK_BITS
-
-    splits, table, text = EXPERIMENTS["other-data"](tmp_path, True, False)
-    with table.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert [row["method"] for row in rows] == [*(name for name in METHODS if name not in SLOW), *FAIR]
-    assert {int(row["bits"]) for row in rows} == set(QUICK_BITS)
-    with splits.open(newline="") as file:
-        protocols = {row["method"]: row["protocol"] for row in csv.DictReader(file)}
-    assert {name for name, protocol in protocols.items() if protocol == "posteriors digits"} == set(FAIR) - {
-        "AGH+",
-        "SDH+",
-    }
-    quantisers = ("FAISS-PQ", "FAISS-RaBitQ")
-    others = [row for row in rows if row["method"] not in ("PPC", *quantisers) and float(row["auc"]) > 0]
-    best = max(others, key=lambda row: float(row["auc"]))
-    assert f"| best by Hamming distance | {best['method']} {float(best['auc']):.3f} |" in text.read_text()
 
 
 def test_the_table_says_where_ppc_is_not_ahead():

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from proxcode.experiments import redraw_experiments, run_experiments
+from proxcode.experiments import redraw_experiments
 from proxcode.experiments.parallel import THREADS, run_tasks
 from proxcode.experiments.report import read_rows
 from proxcode.experiments.runner import Cell, histograms, run_cells, write_rows
@@ -103,20 +103,6 @@ def _children(parent):
     if not path.exists():
         pytest.skip("needs /proc")
     return [int(child) for child in path.read_text().split()]
-
-
-@pytest.mark.parametrize("name", ["illustrations", "initial-guess"])
-def test_tables_and_figures_are_made_from_the_files_alone(name, tmp_path):
-    pytest.importorskip("matplotlib")
-    written = run_experiments([name], tmp_path, quick=True)
-    drawn = {path: path.read_bytes() for path in redraw_experiments([name], tmp_path, quick=True)}
-    assert drawn
-    assert set(drawn) < set(written)
-    for path, content in drawn.items():
-        path.unlink()
-        assert path not in redraw_experiments([], tmp_path, quick=True)
-        redraw_experiments([name], tmp_path, quick=True)
-        assert path.read_bytes() == content
 
 
 def test_missing_files_are_named(tmp_path):

@@ -82,6 +82,14 @@ def test_the_kernel_is_computed_once(X, bits, monkeypatch):
     assert len(computed) == 1
 
 
+def test_the_kernel_value_of_a_sample_with_itself_is_1(rng):
+    # Squared distances by inner products are rounded to some 1e-16 times the squared norms.
+    X = np.vstack([rng.standard_normal((20, 3)), 1e8 + rng.standard_normal((20, 3))])
+    for max_samples in (40, 30):
+        training = SVMHash(gamma=1e6, max_samples=max_samples).begin(X, np.random.default_rng(0))
+        np.testing.assert_array_equal(np.diag(training.kernel), np.ones(max_samples, np.float32))
+
+
 def test_a_bit_constant_on_its_training_samples_is_constant(X):
     target = np.ones((120, 1), np.int8)
     # The training samples are the first ones of this order.
@@ -114,6 +122,7 @@ def test_a_resumed_fit_of_the_papers_method_gives_the_same_bits(tmp_path):
 
 def test_a_bit_that_does_not_converge_warns(X, bits, monkeypatch):
     monkeypatch.setattr(proxcode.hashing.svm_training, "STEPS", 1)
-    monkeypatch.setattr(proxcode.hashing.svm_training, "MOST_STEPS", 0)
-    with pytest.warns(UserWarning, match=r"the SVM of a bit did not converge in 0 steps: lower C=1"):
+    monkeypatch.setattr(proxcode.hashing.svm_training, "MOST_STEPS", 2)
+    monkeypatch.setattr(proxcode.hashing.svm_training, "STEPS_PER_SAMPLE", 0)
+    with pytest.warns(UserWarning, match=r"the SVM of a bit did not converge in 2 steps: lower C=1"):
         learned(SVMHash(), X, bits)

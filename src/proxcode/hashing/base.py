@@ -284,10 +284,6 @@ class PerBitHash(HashFunction):
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         return np.column_stack([self.margins(model, X) for model in self.classifiers_[:n_bits]])
 
-    def training_margins(self, model: Any, X: Matrix) -> Vector:
-        """Return the margins of a bit at all training samples X."""
-        return self.margins(model, X)
-
 
 class PerBitTraining(HashTraining):
     """Training of a `PerBitHash`: each bit on at most `max_samples` samples."""
@@ -306,4 +302,4 @@ class PerBitTraining(HashTraining):
         return HashedBit(parameters=model, margins=self.margins(model))
 
     def margins(self, parameters: Any) -> Vector:
-        return self.hash_function.training_margins(parameters, self.X)
+        return self.hash_function.margins(parameters, self.X)

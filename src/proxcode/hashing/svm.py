@@ -31,7 +31,8 @@ class SVMHash(HashFunction):
     Parameters
     ----------
     C : float, default=1.0
-        Cost of an error, as in `sklearn.svm.SVC`.
+        Cost of an error, as in `sklearn.svm.SVC`. Kernel values are held in single precision, which is too coarse for
+        costs of 10,000 and more.
     gamma : float or {"scale", "auto"}, default="scale"
         Kernel coefficient, as in `sklearn.svm.SVC`.
     max_samples : int, default=None
@@ -70,18 +71,19 @@ class SVMHash(HashFunction):
         """Draw the order in which samples are chosen to train on."""
         C = check_number("C", self.C, above=0)
         if not isinstance(self.gamma, str) or self.gamma not in RULES:
-            check_number("gamma", self.gamma, at_least=0)
+            check_number("gamma", self.gamma, at_least=0, below=float(np.finfo(np.float32).max))
         if self.max_samples is not None:
             check_integer("max_samples", self.max_samples, 2)
         n_kept = int(check_number("cache_size", self.cache_size, above=0) * MEGABYTE / 4)
         n_fitting = math.isqrt(n_kept)
         X = X[rows]
         n_trained = min(len(X), n_fitting if self.max_samples is None else self.max_samples)
-        if not 2 <= n_trained <= n_fitting:
+        if n_fitting < max(n_trained, 2):
+            n_needed = max(n_trained, 2)
+            remedy = f", or set max_samples to at most {n_fitting}" if n_fitting >= 2 else ""
             raise ValueError(
-                f"cache_size={self.cache_size}: the kernel values of {max(n_trained, 2):,} samples take "
-                f"{4 * max(n_trained, 2) ** 2 / MEGABYTE:.3g} megabytes; raise it, or set max_samples to at most "
-                f"{max(n_fitting, 2)}."
+                f"cache_size={self.cache_size}: the kernel values of {n_needed:,} samples take "
+                f"{4 * n_needed**2 / MEGABYTE:.3g} megabytes; raise it{remedy}."
             )
         # The permutation gives places, not samples, as for other hash functions.
         order = np.argsort(rng.permutation(len(X)))

@@ -25,8 +25,8 @@ from proxcode.utils.rows import ALL, Index, Rows
 KERNEL_BLOCK = 256
 # Largest violation of the optimality conditions, as in scikit-learn.
 TOLERANCE = 1e-3
-# Steps between two chances to interrupt the training of a bit, and the largest number of steps per sample.
-STEPS, MOST_STEPS = 5000, 1000
+# Steps between two chances to interrupt the training of a bit; largest number of steps, of a bit or for each sample.
+STEPS, MOST_STEPS, STEPS_PER_SAMPLE = 5000, 1_000_000, 1000
 
 
 class KernelMachine(NamedTuple):
@@ -74,7 +74,9 @@ class SVMTraining(HashTraining):
     def kernel(self) -> NDArray[np.float32]:
         """Kernel values of samples, in the order drawn, with the first `n_trained` of them."""
         n_rows = min(len(self.X), self.n_kept // self.n_trained)
-        return _kernel(self.X[self.order[:n_rows]], self.X[self.order[: self.n_trained]], self.gamma)
+        values = _kernel(self.X[self.order[:n_rows]], self.X[self.order[: self.n_trained]], self.gamma)
+        np.fill_diagonal(values, 1.0)
+        return values
 
     def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
         """Train the SVM of the next bit on those of `samples` that come first in the order."""
@@ -91,6 +93,7 @@ class SVMTraining(HashTraining):
             # Targets for a subset of the samples, of which other samples come first.
             samples = self.X[self.order[places]]
             values = _kernel(samples, samples, self.gamma)
+            np.fill_diagonal(values, 1.0)
         elif len(places) < self.n_trained:
             values = self.kernel[np.ix_(places, places)]
         else:
@@ -122,14 +125,13 @@ class SVMTraining(HashTraining):
 def _minimum(K: NDArray[np.float32], target: Partition, C: float) -> tuple[Vector, float]:
     """Return the coefficients alpha of the dual problem of an SVM, and its intercept."""
     alpha, errors = np.zeros(len(target)), -target.astype(np.float64)
-    for _ in range(MOST_STEPS * len(target) // STEPS + 1):
+    most = max(MOST_STEPS, STEPS_PER_SAMPLE * len(target))
+    for _ in range(0, most, STEPS):
         n_steps, intercept = optimise(K, target, C, TOLERANCE, alpha, errors, STEPS)
         if n_steps < STEPS:
             break
     else:
-        warnings.warn(
-            f"the SVM of a bit did not converge in {MOST_STEPS * len(target):,} steps: lower C={C:g}.", stacklevel=2
-        )
+        warnings.warn(f"the SVM of a bit did not converge in {most:,} steps: lower C={C:g}.", stacklevel=2)
     return alpha, float(intercept)
 
 
