@@ -24,7 +24,7 @@ from proxcode.experiments import RECORD
 from proxcode.experiments.report import read_rows
 
 ROOT = Path(__file__).parents[1]
-NUMBER = r"(?:\d[\d,]*)?\.?\d+"
+NUMBER = r"-?(?:\d[\d,]*)?\.?\d+"
 SECTION = "## Where the numbers come from"
 ABOUT = (
     "`make figures` makes the tables and figures of this folder again from its CSV files, and rewrites the numbers in",
@@ -65,6 +65,8 @@ def one_value(path, where, value):
         raise ValueError(f"{path.name}: {len(rows)} rows with {where}: expected {'one' if take == 'only' else 'some'}.")
     if take == "spread":
         return max(np.std(group, ddof=1) for group in groups(rows, value["column"]).values())
+    if take == "best":
+        return best(path, rows, value)
     if take == "gain":
         others = [row for row in read_rows(path) if row["method"] == value["over"]]
         base = groups(others, value["column"])
@@ -72,6 +74,22 @@ def one_value(path, where, value):
     return {"only": np.mean, "mean": np.mean, "min": np.min, "max": np.max}[take](
         [row[value["column"]] for row in rows]
     )
+
+
+def best(path, rows, value):
+    """Return the largest mean over methods; raise ValueError where it is not that of the method that the text names."""
+    of_methods = {}
+    for row in rows:
+        if row["method"] not in value.get("without", ()) and not np.isnan(row[value["column"]]):
+            of_methods.setdefault(row["method"], []).append(row[value["column"]])
+    means = {name: np.mean(some) for name, some in of_methods.items()}
+    winner = max(means, key=means.get)
+    if winner != value["named"]:
+        raise ValueError(
+            f"{path.name}: the best is {winner} with {means[winner]:.3f}, not {value['named']}: change the text and "
+            "docs/figures.toml."
+        )
+    return means[winner]
 
 
 def groups(rows, column):

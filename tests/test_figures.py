@@ -46,6 +46,23 @@ def test_every_number_measured_in_readme_is_listed(figures):
     assert figures.uncovered(ROOT) == []
 
 
+def test_entries_are_well_formed(figures):
+    """Entries whose result files do not exist yet are not compared, but must be right when these appear."""
+    listed = figures.read_list(ROOT)
+    files = {*listed["benchmarks"], *(path.name for path in (ROOT / "docs" / "results").glob("*.csv"))}
+    options = {"csv", "column", "where", "by", "take", "digits", "scale", "zero", "over", "without", "named"}
+    takes = {"only", "mean", "min", "max", "spread", "gain", "best"}
+    for entry in listed["entry"]:
+        assert set(entry) <= {"file", "text", "values", "command"}
+        if "values" in entry:
+            lengths = [len(next(iter(value.get("by", {"": [0]}).values()))) for value in entry["values"]]
+            assert sum(lengths) == entry["text"].count("{}"), entry["text"]
+        for value in entry.get("values", ()):
+            assert {"csv", "column"} <= set(value) <= options
+            assert value["csv"] in files
+            assert value.get("take", "only") in takes
+
+
 def test_some_numbers_are_compared(figures):
     results = ROOT / "docs" / "results"
     compared = [entry for entry in figures.read_list(ROOT)["entry"] if figures.numbers(entry, results)]
@@ -99,6 +116,10 @@ def test_means_spreads_and_gains(figures, tmp_path):
     assert taken("min", {"bits": 16}) == taken("max", {"bits": 16}) == 0.9
     assert taken("spread", {"method": "PPC"}) == pytest.approx(0.02**0.5)
     assert taken("gain", {"method": "PPC"}, over="ITQ") == pytest.approx((0.25 + 0) / 2)
+    assert taken("best", {"bits": 8}, named="PPC") == pytest.approx(0.5)
+    assert taken("best", {"bits": 8}, named="ITQ", without=["PPC"]) == pytest.approx(0.4)
+    with pytest.raises(ValueError, match=r"some.csv: the best is PPC with 0.500, not ITQ"):
+        taken("best", {"bits": 8}, named="ITQ")
     with pytest.raises(ValueError, match=r"some.csv: 2 rows with .*: expected one"):
         taken("only", {"method": "PPC", "bits": 8})
     assert figures.shown(0.1234, {}) == ".123"

@@ -8,8 +8,9 @@ import pytest
 from proxcode import KernelHash, ProximityPreservingCode
 from proxcode.experiments import runner
 from proxcode.experiments.digests import PACKAGE, classes_of, definitions, digest
-from proxcode.experiments.methods import JOBS, METHODS
+from proxcode.experiments.methods import FAIR, JOBS, METHODS
 from proxcode.experiments.runner import Cell, run_cells
+from proxcode.experiments.variants import VARIANTS
 
 SDH, LSH, PPC = "proxcode.peers.sdh.SDH", "proxcode.peers.lsh.LSH", "proxcode.code.ProximityPreservingCode"
 
@@ -103,7 +104,8 @@ def test_classes_of_components_and_of_float_queries():
 
 
 def test_every_method_has_a_digest():
-    digests = {name: digest(*classes_of(method.make(8, 0, None))) for name, method in {**METHODS, **JOBS}.items()}
+    every = {**METHODS, **FAIR, **JOBS, **VARIANTS}
+    digests = {name: digest(*classes_of(method.make(8, 0, None))) for name, method in every.items()}
     assert digests["ITQ"] != digests["LSH"]
     assert all(len(value) == 64 for value in digests.values())
 

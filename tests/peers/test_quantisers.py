@@ -214,7 +214,9 @@ def test_curves_are_drawn_from_levels(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     few = {name: methods.METHODS[name] for name in ("LSH", "FAISS-PQ")}
     monkeypatch.setattr("proxcode.experiments.curves.METHODS", few)
-    table, text, picture = EXPERIMENTS["precision-recall"](tmp_path, True, False)
+    written = EXPERIMENTS["precision-recall"].run(tmp_path, True, False)
+    table, text, picture = (tmp_path / f"precision_recall.{ending}" for ending in ("csv", "md", "png"))
+    assert {table, text, picture} < set(written)
     lines = [line.split(",")[1] for line in table.read_text().splitlines()]
     assert 100 < lines.count("FAISS-PQ") <= MOST_POINTS + 1
     assert "| FAISS-PQ | 0." in text.read_text()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.experiments.methods import METHODS, PAPER_SAMPLES, SLOW
+from proxcode.experiments.methods import METHODS, SLOW
 from proxcode.experiments.report import (
     markdown_table,
     mean_and_spread,
@@ -201,7 +201,7 @@ def caption(curves: Curves, seeds: Sequence[int]) -> str:
     of_seeds = f"mean of {len(seeds)} splits, seeds {', '.join(map(str, seeds))}" if len(seeds) > 1 else "one split"
     own = ["PPC: this library's defaults."]
     if any("PPC-paper" in of_methods for of_methods in curves.values()):
-        own.append(f"PPC-paper: the paper's rules, each support vector machine of at most {PAPER_SAMPLES:,} samples.")
+        own.append("PPC-paper: the paper's rules, and a support vector machine for each bit.")
     else:
         own.append("The paper's own method is not in this figure.")
     own.append("With near by radius only PPC is told the radius; MLH takes its own." if len(panels) > 1 else "")

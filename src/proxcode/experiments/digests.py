@@ -22,7 +22,10 @@ from typing import Any, NamedTuple
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE.name
 # Modules that are used by estimators but have no influence on codes: files, display, the index.
-WITHOUT_INFLUENCE = ("saving", "storage", "stores", "search.index", "utils.html", "utils.locks", "utils.progress")
+WITHOUT_INFLUENCE = tuple(
+    f"{ROOT}.{name}."
+    for name in ("saving", "storage", "stores", "search.index", "utils.html", "utils.locks", "utils.progress")
+)
 
 # What a name stands for: a module and the name of a definition in it, or None for the module itself.
 Target = tuple[str, str | None]
@@ -64,7 +67,7 @@ def definitions(*roots: str, package: Path = PACKAGE) -> frozenset[tuple[str, st
     reached: set[tuple[str, str]] = set()
     while waiting:
         module, name = waiting.pop()
-        if module.removeprefix(f"{ROOT}.").startswith(WITHOUT_INFLUENCE):
+        if f"{module}.".startswith(WITHOUT_INFLUENCE):
             continue
         names = list(_parsed(package, module).definitions) if name is None else [name]
         for defined in names:

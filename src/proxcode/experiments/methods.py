@@ -35,6 +35,16 @@ def fit_each(n_bits: int, n_classes: int) -> int:
     return n_bits
 
 
+def same_order(n_bits: int, n_classes: int) -> int:
+    """Share one fit between code lengths of class codes from the same Hadamard matrix."""
+    return hadamard_order(n_classes, n_bits)
+
+
+def whole_classes(n_bits: int, n_classes: int) -> int:
+    """Share one fit between code lengths with a bit for each class: the bits after those are 0."""
+    return max(n_classes - n_bits, 0)
+
+
 # Peers whose code lengths share fits; all others are fitted at each code length.
 FITS: dict[str, FitKey] = {
     # A shorter code has other bits than a prefix of a longer one, but equally random ones.
@@ -44,9 +54,8 @@ FITS: dict[str, FitKey] = {
     "IMH-LE": one_fit,
     "TSH": one_fit,
     "FastHash": one_fit,
-    "Hadamard": lambda n_bits, n_classes: hadamard_order(n_classes, n_bits),
-    # The bits after those of the classes are 0.
-    "ClassifierCode": lambda n_bits, n_classes: max(n_classes - n_bits, 0),
+    "Hadamard": same_order,
+    "ClassifierCode": whole_classes,
 }
 
 

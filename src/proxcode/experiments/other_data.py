@@ -9,7 +9,15 @@ from pathlib import Path
 
 from proxcode.experiments.curves import PROTOCOLS as CURVE_PROTOCOLS
 from proxcode.experiments.methods import method_named
-from proxcode.experiments.report import markdown_table, read_splits, reasons, shown, write_splits
+from proxcode.experiments.report import (
+    markdown_table,
+    parameters_listed,
+    read_rows,
+    read_splits,
+    reasons,
+    shown,
+    write_splits,
+)
 from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows, write_text
 from proxcode.experiments.table import (
     CURVE_BITS,
@@ -19,7 +27,6 @@ from proxcode.experiments.table import (
     best_of,
     names_for,
     not_ahead,
-    settings,
     summary,
 )
 
@@ -62,8 +69,8 @@ def redraw(output: Path) -> list[Path]:
             texts.append(f"{about}\n\n{markdown(areas, bits)}{not_ahead(areas, bits)}")
     paths = [output / "other_data.csv", output / "other_data.md"]
     write_rows(paths[0], table)
-    names = list(dict.fromkeys(row["method"] for row in table))
-    write_text(paths[1], "\n".join(texts) + NOTES + settings(names) + reasons(left_out))
+    listed = parameters_listed(read_rows(output / "other_data_parameters.csv"))
+    write_text(paths[1], "\n".join(texts) + NOTES + listed + reasons(left_out))
     return paths
 
 

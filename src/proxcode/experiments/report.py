@@ -1,7 +1,8 @@
 """Results as files and text: rows of CSV files, means with their spread, reasons why code lengths were left out.
 
-An experiment first writes what it measured to CSV files, `NAME_splits.csv` and `NAME_left_out.csv`. Its tables and
-figures are made from these files alone, so that they can be made again without the measurements.
+An experiment first writes what it measured to CSV files, `NAME_splits.csv`, `NAME_left_out.csv` and
+`NAME_parameters.csv`. Its tables and figures are made from these files alone, so that they can be made again without
+the measurements.
 """
 
 import csv
@@ -10,16 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from proxcode.experiments.methods import method_named
 from proxcode.experiments.runner import Cell, Row, results, write_rows
 
 LEFT_OUT = ("protocol", "method", "bits", "reason")
 
 
 def write_splits(folder: Path, name: str, rows: list[Row], cells: list[Cell]) -> list[Path]:
-    """Write the measures of all splits, and which code lengths of finished cells were left out; return both paths."""
-    paths = [folder / f"{name}_splits.csv", folder / f"{name}_left_out.csv"]
+    """Write the measures of all splits, which code lengths were left out, and the parameters; return the paths."""
+    paths = [folder / f"{name}_{part}.csv" for part in ("splits", "left_out", "parameters")]
     write_rows(paths[0], rows)
     write_rows(paths[1], left_out(cells, folder), LEFT_OUT)
+    write_rows(paths[2], parameters(cells))
     return paths
 
 
@@ -96,6 +99,34 @@ def left_out(cells: list[Cell], folder: Path) -> list[Row]:
             if "left_out" in result:
                 found[cell.protocol, cell.method, n_bits, result["left_out"]] = None
     return [dict(zip(LEFT_OUT, values, strict=True)) for values in found]
+
+
+def parameters(cells: list[Cell]) -> list[Row]:
+    """Return a row for each method with its parameters as a text, code length and seed left out.
+
+    Examples
+    --------
+    >>> parameters([Cell("labels digits", "SDH", 0, (8,))])
+    [{'method': 'SDH', 'parameters': 'n_anchors=1000, n_rounds=5'}]
+    """
+    rows = []
+    for name, n_bits in {cell.method: cell.bits[0] for cell in cells}.items():
+        values = method_named(name).make(n_bits, 0, None).get_params(deep=False)
+        default = ("n_bits", "random_state", "verbose", "proximity")
+        listed = [f"{key}={value!r}" for key, value in values.items() if key not in default and value is not None]
+        rows.append({"method": name, "parameters": ", ".join(listed)})
+    return rows
+
+
+def parameters_listed(rows: list[Row]) -> str:
+    r"""List the parameters of methods.
+
+    Examples
+    --------
+    >>> parameters_listed([{"method": "SDH", "parameters": "n_anchors=1000"}])
+    '\nParameters:\n\n- SDH: n_anchors=1000\n'
+    """
+    return "\nParameters:\n\n" + "".join(f"- {row['method']}: {row['parameters'] or 'none'}\n" for row in rows)
 
 
 def reasons(rows: list[Row]) -> str:

@@ -124,8 +124,9 @@ def _settings(cell: Cell, quick: bool) -> dict[str, Any]:
         "split": str(protocol),
         "size": list(_size(cell.protocol, quick)),
         "parameters": {name: repr(value) for name, value in parameters.items() if name != "n_bits"},
-        "shared fits": method.fit_key.__qualname__,
-        "source": digest(*classes_of(model), full_name(protocol.split.func), f"{__name__}._run_group"),
+        "source": digest(
+            *classes_of(model), *map(full_name, (protocol.split.func, method.fit_key, Method)), f"{__name__}._run_group"
+        ),
     }
 
 
@@ -225,11 +226,11 @@ def _run_group(method: Method, group: list[int], split: Split, seed: int) -> dic
         return {key: value for n_bits in group for key, value in _run_group(method, [n_bits], split, seed).items()}
     judged = judge(split, model)
     seconds = {"fit_bits": max(group), "fit_seconds": fitted - start, "encode_seconds": time.perf_counter() - fitted}
-    results = {}
+    measured = {}
     for n_bits in group:
         recalls = {f"recall_at_{k}": value for k, value in judged.recalls(n_bits).items()}
-        results[str(n_bits)] = {**_figures(*judged.counts(n_bits), judged.is_hamming), **recalls, **seconds}
-    return results
+        measured[str(n_bits)] = {**_figures(*judged.counts(n_bits), judged.is_hamming), **recalls, **seconds}
+    return measured
 
 
 def _figures(near: Counts, far: Counts, is_hamming: bool) -> dict[str, Any]:

@@ -11,10 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from proxcode.experiments.methods import FAIR, METHODS, PAPER_SAMPLES, SLOW, method_named
+from proxcode.experiments.methods import FAIR, METHODS, SLOW, method_named
 from proxcode.experiments.report import (
     markdown_table,
     mean_and_spread,
+    parameters_listed,
+    read_rows,
     read_splits,
     reasons,
     select,
@@ -28,15 +30,15 @@ BITS = (12, 16, 24, 32, 48, 64, 96, 128)
 QUICK_BITS = (12, 32)
 # Code length of the precision-recall curves, whose fits are shared with the table.
 CURVE_BITS = 50
-NOTES = f"""
+NOTES = """
 Methods marked + have what PPC has: SDH+ and AGH+ as many anchors as PPC has landmarks, with labels and without; the
 others PPC's features, the class posteriors that its kernel regression on these landmarks learns from all samples and
 labels. SDH+, which is slow, has 16, 32 and 64 bits alone. Where n_labelled or n_samples is listed below, a method
 learns from so many random samples, otherwise from all.
 
 PPC is this library's default, which goes beyond the paper. PPC-paper has the paper's own components, with a support
-vector machine for each bit, trained on at most {PAPER_SAMPLES:,} samples; all samples enter the code. Sign is the sign
-of the centred features. BRE and MLH learn from the labels. FAISS-PQ and FAISS-RaBitQ are compared by their own
+vector machine for each bit, trained on at most `max_samples` samples; all samples enter the code. Sign is the sign of
+the centred features. BRE and MLH learn from the labels. FAISS-PQ and FAISS-RaBitQ are compared by their own
 distances between exact queries and codes; a code of FAISS-RaBitQ holds 8 bytes in addition to its bits. The area is
 computed by the trapezoidal rule between Hamming thresholds.
 """
@@ -79,7 +81,8 @@ def redraw(output: Path) -> list[Path]:
     table = summary(rows, names, bits, PAPER if is_full else {})
     paths = [output / "table1.csv", output / "table1.md"]
     write_rows(paths[0], table)
-    text = markdown(table, bits) + not_ahead(table, bits) + NOTES + settings(names) + reasons(left_out)
+    listed = parameters_listed(read_rows(output / "table1_parameters.csv"))
+    text = markdown(table, bits) + not_ahead(table, bits) + NOTES + listed + reasons(left_out)
     write_text(paths[1], text)
     return paths
 
@@ -89,17 +92,6 @@ def names_for(protocol: str) -> list[str]:
     names = [name for name in METHODS if name not in SLOW]
     has_labels = protocol.startswith("labels ")
     return [*names, *(name for name, method in FAIR.items() if has_labels or not method.needs_labels)]
-
-
-def settings(names: list[str]) -> str:
-    """List the parameters of the peers, as they are in the registry."""
-    lines = []
-    for name in names:
-        if name not in OWN:
-            parameters = method_named(name).make(BITS[0], 0, None).get_params(deep=False)
-            listed = [f"{key}={value!r}" for key, value in parameters.items() if key not in ("n_bits", "random_state")]
-            lines.append(f"- {name}: {', '.join(listed) or 'no parameters'}\n")
-    return "\nParameters of the other methods:\n\n" + "".join(lines)
 
 
 def best_of(table: list[Row], n_bits: int, names: list[str]) -> Row | None:

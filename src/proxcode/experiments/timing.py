@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from proxcode.experiments.datasets import load
-from proxcode.experiments.methods import METHODS, PAPER_SAMPLES, SLOW
+from proxcode.experiments.methods import METHODS, SLOW
 from proxcode.experiments.report import read_rows
 from proxcode.experiments.runner import Cell, Row, run_cells, write_rows
 from proxcode.plots import COLOURS, add_caption, save_figure
@@ -64,6 +64,6 @@ def draw(rows: list[Row]) -> Any:
         figure,
         f"Not a figure of the paper. {data.get(rows[0]['protocol'], rows[0]['protocol'])}; one measurement of each "
         f"method on all threads, seed {rows[0]['seed']}. PPC: this library's defaults; PPC-paper: the paper's rules "
-        f"with a support vector machine for each bit, trained on at most {PAPER_SAMPLES:,} samples.",
+        "with a support vector machine for each bit.",
     )
     return figure
