@@ -99,12 +99,6 @@ def test_the_page_on_the_paper_has_every_equation_theorem_algorithm_figure_and_t
     numbers = {
         (kind, int(number))
         for item in items
-        for kind, some in re.findall(r"(Eq\.|Theorem|Algorithm|Figures?|Table) ([\d, and]+)", item)
-        for number in re.findall(r"\d+", some)
-    }
-    numbers = {
-        (kind, int(number))
-        for item in items
         for kind, some in re.findall(r"(Eq\.|Theorem|Algorithm|Figure|Table)s? ([\d, and]+)", item)
         for number in re.findall(r"\d+", some)
     }

@@ -22,6 +22,11 @@ from proxcode.peers import ITQ
 CELL = Cell("labels digits", "LSH", 0, (8, 16))
 
 
+def test_two_cells_with_the_same_file_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"two cells have the same protocol, method and seed"):
+        run_cells([CELL, CELL._replace(bits=(32,))], tmp_path, quick=True)
+
+
 def test_rows_are_what_the_method_gives_on_the_split(tmp_path):
     rows = run_cells([CELL], tmp_path, quick=True)
     split = labels_split("digits", 0, QUICK)

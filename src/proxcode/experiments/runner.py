@@ -72,6 +72,8 @@ def run_cells(
     """
     # Cells of the same split are adjacent, so that a process draws each split once.
     cells = sorted(cells, key=lambda cell: (cell.protocol, cell.seed))
+    if len({cell.path(folder) for cell in cells}) < len(cells):
+        raise ValueError("two cells have the same protocol, method and seed: join their code lengths in one cell.")
     tasks = [_Task(cell, _settings(cell, quick), folder / CELLS, quick) for cell in cells]
     open_tasks = sorted(filter(_Task.missing, tasks), key=_Task.order)
     together = [task for task in open_tasks if not PROTOCOLS[task.cell.protocol].alone]
