@@ -28,12 +28,12 @@ QUICK_BITS = (4, 8)
 # Protocols as they are shown, with the number of training samples.
 LABELS = {
     "ablation labels cifar10-gist": "CIFAR-10 GIST, 12,000, by class",
-    "labels banking77": "Banking77, 12,083, by class",
+    "ablation labels banking77": "Banking77, 6,000, by class",
     "labels digits": "digits, 1,297, by class",
 }
 RADIUS = {
     "radius scene15-gist": "scene15 GIST, 4,000, by radius",
-    "ablation radius cifar10-gist": "CIFAR-10 PCA-40, 3,000, by radius",
+    "ablation radius cifar10-gist": "CIFAR-10 PCA-40, 2,000, by radius",
 }
 QUICK_PROTOCOLS = {"labels digits": "digits, by class", "radius digits": "digits, by radius"}
 METRICS = {"radius scene15-gist": "scene15 GIST, l2", "radius-l1 scene15-gist": "scene15 GIST, l1"}

@@ -240,8 +240,9 @@ PROTOCOLS: dict[str, Protocol] = {
         partial(radius_split, "digits", mean_neighbors=50, metric="cityblock"), Size(None, 500)
     ),
     "ablation labels cifar10-gist": Protocol(partial(labels_split, "cifar10-gist"), Size(12_000, 1000)),
+    "ablation labels banking77": Protocol(partial(labels_split, "banking77"), Size(6000, 1000)),
     "ablation radius cifar10-gist": Protocol(
-        partial(radius_split, "cifar10-gist", mean_neighbors=50, n_components=40), Size(3000, 1000)
+        partial(radius_split, "cifar10-gist", mean_neighbors=50, n_components=40), Size(2000, 1000)
     ),
     "radius notredame-sift": Protocol(partial(radius_split, "notredame-sift", mean_neighbors=100), Size(20_000, 2000)),
     **{
