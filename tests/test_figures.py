@@ -80,14 +80,14 @@ def test_a_wrong_number_is_found_and_corrected(figures, copy):
 
 def test_a_changed_result_is_found(figures, copy):
     path = copy / "docs" / "results" / "table1.csv"
-    path.write_text(path.read_text().replace("SDH,32,0.4", "SDH,32,0.6"))
+    path.write_text(path.read_text().replace("\nPPC,32,0.5", "\nPPC,32,0.6"))
     (difference,) = figures.differences(copy)
-    assert difference.startswith("README.md: '| | supervised discrete hashing")
+    assert difference.startswith("README.md: '| CIFAR-10 GIST, same class")
 
 
 def test_a_text_that_does_not_occur_is_an_error(figures, copy):
-    replace(copy / "README.md", "supervised discrete hashing (SDH)", "SDH")
-    with pytest.raises(ValueError, match=r"README.md: 0 places match 'supervised discrete hashing"):
+    replace(copy / "README.md", "FAISS-PQ, which compares", "PQ, which compares")
+    with pytest.raises(ValueError, match=r"README.md: 0 places match 'FAISS-PQ, which compares"):
         figures.differences(copy)
 
 
