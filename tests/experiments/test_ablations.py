@@ -17,8 +17,9 @@ from proxcode.experiments.ablations import (
     SEARCHES,
     summary,
 )
-from proxcode.experiments.methods import METHODS, method_named
+from proxcode.experiments.methods import METHODS
 from proxcode.experiments.protocols import PROTOCOLS, Size, radius_split
+from proxcode.experiments.registry import method_named
 from proxcode.experiments.variants import VARIANTS, UnsignedWeights
 from proxcode.weights import DifferenceWeights
 

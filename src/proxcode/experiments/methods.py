@@ -188,10 +188,3 @@ JOBS: dict[str, Method] = {
     "PPC-new-classes": _job(SameLabel(new_classes=True)),
     **({"FAISS-OPQ": _peer("", FaissOPQ), "FAISS-RQ": _peer("", FaissRQ)} if find_spec("faiss") else {}),
 }
-
-
-def method_named(name: str) -> Method:
-    """Return a method of the paper's experiments, a peer with what PPC has, or one of another job or an ablation."""
-    from proxcode.experiments.variants import VARIANTS
-
-    return {**METHODS, **FAIR, **JOBS, **VARIANTS}[name]

@@ -8,7 +8,7 @@ compare the vectors of queries with codes. The summary holds all methods.
 from pathlib import Path
 
 from proxcode.experiments.curves import PROTOCOLS as CURVE_PROTOCOLS
-from proxcode.experiments.methods import method_named
+from proxcode.experiments.registry import method_named
 from proxcode.experiments.report import (
     markdown_table,
     parameters_listed,

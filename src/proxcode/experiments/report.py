@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from proxcode.experiments.methods import method_named
+from proxcode.experiments.registry import method_named
 from proxcode.experiments.runner import Cell, Row, results, write_rows
 
 LEFT_OUT = ("protocol", "method", "bits", "reason")

@@ -23,9 +23,10 @@ from proxcode import metrics
 from proxcode.experiments.datasets import write_arrays
 from proxcode.experiments.digests import classes_of, digest, full_name
 from proxcode.experiments.judging import judge
-from proxcode.experiments.methods import Method, method_named
+from proxcode.experiments.methods import Method
 from proxcode.experiments.parallel import run_tasks
 from proxcode.experiments.protocols import PROTOCOLS, QUICK, Size, Split
+from proxcode.experiments.registry import method_named
 from proxcode.files import write_table
 from proxcode.metrics import Counts
 from proxcode.storage.atomic import atomic_write

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from proxcode.experiments.methods import FAIR, METHODS, SLOW, method_named
+from proxcode.experiments.methods import FAIR, METHODS, SLOW
+from proxcode.experiments.registry import method_named
 from proxcode.experiments.report import (
     markdown_table,
     mean_and_spread,
