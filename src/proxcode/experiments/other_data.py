@@ -8,7 +8,6 @@ compare the vectors of queries with codes. The summary holds all methods.
 from pathlib import Path
 
 from proxcode.experiments.curves import PROTOCOLS as CURVE_PROTOCOLS
-from proxcode.experiments.registry import method_named
 from proxcode.experiments.report import (
     markdown_table,
     parameters_listed,
@@ -18,14 +17,14 @@ from proxcode.experiments.report import (
     shown,
     write_splits,
 )
-from proxcode.experiments.runner import SEEDS, Cell, Row, run_cells, write_rows, write_text
+from proxcode.experiments.runner import SEEDS, Row, run_cells, write_rows, write_text
 from proxcode.experiments.table import (
     CURVE_BITS,
     NOTES,
     OWN,
     QUANTISERS,
     best_of,
-    names_for,
+    cells_for,
     not_ahead,
     summary,
 )
@@ -47,11 +46,7 @@ def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1)
     cells = []
     for protocol in protocols:
         # Fits at the code length of the precision-recall curves are shared with that experiment.
-        asked = (*bits, CURVE_BITS) if protocol in CURVE_PROTOCOLS else bits
-        for name in names_for(protocol):
-            method = method_named(name)
-            lengths = method.lengths(asked)
-            cells += [Cell(method.protocol(protocol), name, seed, lengths) for seed in seeds if lengths]
+        cells += cells_for(protocol, (*bits, CURVE_BITS) if protocol in CURVE_PROTOCOLS else bits, seeds)
     rows = run_cells(cells, output, quick=quick, verbose=verbose, jobs=jobs)
     return [*write_splits(output, "other_data", rows, cells), *redraw(output)]
 

@@ -112,8 +112,8 @@ def parameters(cells: list[Cell]) -> list[Row]:
     rows = []
     for name, n_bits in {cell.method: cell.bits[0] for cell in cells}.items():
         values = method_named(name).make(n_bits, 0, None).get_params(deep=False)
-        default = ("n_bits", "random_state", "verbose", "proximity")
-        listed = [f"{key}={value!r}" for key, value in values.items() if key not in default and value is not None]
+        others = ("n_bits", "random_state", "verbose", "proximity")
+        listed = [f"{key}={value!r}" for key, value in values.items() if key not in others and value is not None]
         rows.append({"method": name, "parameters": ", ".join(listed)})
     return rows
 

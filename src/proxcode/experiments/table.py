@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from proxcode.experiments.methods import FAIR, METHODS, SLOW
-from proxcode.experiments.registry import method_named
 from proxcode.experiments.report import (
     markdown_table,
     mean_and_spread,
@@ -62,13 +61,7 @@ def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1)
     """Measure all methods; write `table1_splits.csv` and `table1_left_out.csv`, then the table."""
     bits, seeds = (QUICK_BITS, SEEDS[:1]) if quick else (BITS, SEEDS)
     protocol = "labels digits" if quick else PROTOCOL
-    methods = {name: method_named(name) for name in names_for(protocol)}
-    cells = [
-        Cell(method.protocol(protocol), name, seed, lengths)
-        for name, method in methods.items()
-        if (lengths := method.lengths((*bits, CURVE_BITS)))
-        for seed in seeds
-    ]
+    cells = cells_for(protocol, (*bits, CURVE_BITS), seeds)
     rows = run_cells(cells, output, quick=quick, verbose=verbose, jobs=jobs)
     return [*write_splits(output, "table1", rows, cells), *redraw(output)]
 
@@ -88,11 +81,17 @@ def redraw(output: Path) -> list[Path]:
     return paths
 
 
-def names_for(protocol: str) -> list[str]:
-    """Return the methods of the tables that apply, peers with what PPC has last."""
-    names = [name for name in METHODS if name not in SLOW]
+def cells_for(protocol: str, bits: tuple[int, ...], seeds: tuple[int, ...]) -> list[Cell]:
+    """Return the cells of a protocol: all methods of the tables that apply, peers with what PPC has last."""
     has_labels = protocol.startswith("labels ")
-    return [*names, *(name for name, method in FAIR.items() if has_labels or not method.needs_labels)]
+    methods = {name: method for name, method in METHODS.items() if name not in SLOW}
+    methods |= {name: method for name, method in FAIR.items() if has_labels or not method.needs_labels}
+    return [
+        Cell(method.protocol(protocol), name, seed, lengths)
+        for name, method in methods.items()
+        if (lengths := method.lengths(bits))
+        for seed in seeds
+    ]
 
 
 def best_of(table: list[Row], n_bits: int, names: list[str]) -> Row | None:

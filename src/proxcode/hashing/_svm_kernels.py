@@ -44,7 +44,7 @@ def optimise(K: Any, target: Any, C: float, tolerance: float, alpha: Any, errors
     may_grow, may_shrink = np.empty(n, np.float32), np.empty(n, np.float32)
     for i in range(n):
         _set_bounds(i, target, C, alpha, may_grow, may_shrink)
-    i, most = _largest(errors, may_grow)
+    i, most = _change_errors(errors, K[0], K[0], 0.0, may_grow)
     steps = 0
     gap = 0.0
     while steps < max_steps:
@@ -89,19 +89,8 @@ def _intercept(alpha: Any, C: float, errors: Any, middle: float) -> float:
 
 
 @subroutine(fastmath=True)
-def _largest(errors: Any, may_grow: Any) -> Any:
-    """Return the coefficient that may grow with the lowest error, and minus that error."""
-    best, block = NEVER, 0
-    for start in range(0, len(errors), BLOCK):
-        most = _maximum(errors[start : start + BLOCK], may_grow[start : start + BLOCK])
-        if most > best:
-            best, block = most, start
-    return _place(errors, may_grow, block), best
-
-
-@subroutine(fastmath=True)
 def _change_errors(errors: Any, K_i: Any, K_j: Any, step: float, may_grow: Any) -> Any:
-    """Change the errors after a step; return the same as `_largest`."""
+    """Change the errors after a step; return which coefficient that may grow has the lowest error, and minus it."""
     best, block = NEVER, 0
     for start in range(0, len(errors), BLOCK):
         some, values_i, values_j = errors[start : start + BLOCK], K_i[start : start + BLOCK], K_j[start : start + BLOCK]

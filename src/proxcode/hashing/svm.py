@@ -78,8 +78,8 @@ class SVMHash(HashFunction):
         n_fitting = math.isqrt(n_kept)
         X = X[rows]
         n_trained = min(len(X), n_fitting if self.max_samples is None else self.max_samples)
-        if n_fitting < max(n_trained, 2):
-            n_needed = max(n_trained, 2)
+        n_needed = max(n_trained, 2)
+        if n_fitting < n_needed:
             remedy = f", or set max_samples to at most {n_fitting}" if n_fitting >= 2 else ""
             raise ValueError(
                 f"cache_size={self.cache_size}: the kernel values of {n_needed:,} samples take "

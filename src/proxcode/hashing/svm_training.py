@@ -74,9 +74,7 @@ class SVMTraining(HashTraining):
     def kernel(self) -> NDArray[np.float32]:
         """Kernel values of samples, in the order drawn, with the first `n_trained` of them."""
         n_rows = min(len(self.X), self.n_kept // self.n_trained)
-        values = _kernel(self.X[self.order[:n_rows]], self.X[self.order[: self.n_trained]], self.gamma)
-        np.fill_diagonal(values, 1.0)
-        return values
+        return _kernel(self.X[self.order[:n_rows]], self.n_trained, self.gamma)
 
     def propose(self, target: Partition, samples: Rows = ALL) -> HashedBit:
         """Train the SVM of the next bit on those of `samples` that come first in the order."""
@@ -91,9 +89,7 @@ class SVMTraining(HashTraining):
             return KernelMachine(places[:0], np.empty(0), intercept=float(target[0]), gamma=self.gamma)
         if places[-1] >= self.n_trained:
             # Targets for a subset of the samples, of which other samples come first.
-            samples = self.X[self.order[places]]
-            values = _kernel(samples, samples, self.gamma)
-            np.fill_diagonal(values, 1.0)
+            values = _kernel(self.X[self.order[places]], len(places), self.gamma)
         elif len(places) < self.n_trained:
             values = self.kernel[np.ix_(places, places)]
         else:
@@ -135,11 +131,11 @@ def _minimum(K: NDArray[np.float32], target: Partition, C: float) -> tuple[Vecto
     return alpha, float(intercept)
 
 
-def _kernel(X: Matrix, Z: Matrix, gamma: float) -> NDArray[np.float32]:
-    """Return exp(-gamma |x - z|^2) for all rows x of X and z of Z."""
-    out = np.empty((len(X), len(Z)), np.float32)
-    center = Z.mean(axis=0, dtype=np.float64)
-    Z = Z - center
+def _kernel(X: Matrix, n_first: int, gamma: float) -> NDArray[np.float32]:
+    """Return exp(-gamma |x - z|^2) for all rows x of X and the first of them as z; exactly 1 where x is z."""
+    out = np.empty((len(X), n_first), np.float32)
+    center = X[:n_first].mean(axis=0, dtype=np.float64)
+    Z = X[:n_first] - center
     norms = (Z * Z).sum(axis=1)
 
     def fill(rows: slice) -> None:
@@ -148,6 +144,7 @@ def _kernel(X: Matrix, Z: Matrix, gamma: float) -> NDArray[np.float32]:
 
     for _ in map_blocks(fill, len(X), KERNEL_BLOCK):
         pass
+    np.fill_diagonal(out, 1.0)
     return out
 
 
