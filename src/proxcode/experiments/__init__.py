@@ -76,7 +76,7 @@ def run_experiments(
         finally:
             # An interrupted run counts: the next one resumes it.
             earlier = runs.get(name, {"seconds": 0, "runs": 0})
-            seconds = round(time.perf_counter() - start + earlier["seconds"], 1)
+            seconds = round(time.perf_counter() - start + earlier["seconds"], 3)
             runs[name] = {"seconds": seconds, "runs": earlier["runs"] + 1, "jobs": jobs, **environment()}
             write_text(path, json.dumps(runs, indent=1))
     return [*written, path]
