@@ -41,7 +41,7 @@ def made(n, ridge_pairs=2000, noise=1.0, seed=0):
 def agreement_of(X, pairs, n_held=300):
     hash_function = LinearHash()
     hash_function._choose_inputs(X, np.random.default_rng(0), supervised=True, kept=True)
-    features = Features(hash_function._inputs, None, X, X.shape[1], None)
+    features = Features(hash_function._inputs, None, X, X.shape[1], None, keep=True)
     held = np.random.default_rng(1).permutation(pairs.shape[1])
     near = ListedNear(pairs[:, np.sort(held[n_held:])], pairs[:, np.sort(held[:n_held])])
     return Agreement(features, near), near
@@ -74,7 +74,7 @@ def test_values_are_those_of_functions_that_were_not_told_of_the_sample():
         place[others] = np.arange(399)
         hash_function = LinearHash()
         hash_function._choose_inputs(X, np.random.default_rng(0), supervised=True, kept=True)
-        without = Features(hash_function._inputs, None, X[others], 20, None)
+        without = Features(hash_function._inputs, None, X[others], 20, None, keep=True)
         left_out = Agreement(without, ListedNear(place[near.learned[:, keep]], near.learned[:, :0]))
         refitted = left_out._functions(left_out._moments(20), 1e-2)[:, :2]
         truth = (hash_function._inputs(X[i : i + 1])[0] - left_out.mean) @ refitted

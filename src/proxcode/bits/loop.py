@@ -24,11 +24,13 @@ from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.result import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashedBit, HashFunction, HashTraining
+from proxcode.hashing.encoder import codes_of
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord, radius_of
 from proxcode.pairs import CodedPairs, FoundPairs, Pairs
 from proxcode.threshold import Line, logistic_loss, loss
 from proxcode.utils.rows import ALL, Index, Rows
+from proxcode.utils.samples import Samples, select
 from proxcode.utils.validation import check_integer
 
 # Streams of random numbers beside those of bits k = 0..MAX_BITS - 1: the hash function's, and that of `candidates`.
@@ -88,7 +90,7 @@ class BitLoop:
     @classmethod
     def begin(
         cls,
-        X: NDArray[Any],
+        X: NDArray[Any] | Samples,
         found: FoundPairs,
         hash_function: HashFunction,
         rules: Rules,
@@ -103,7 +105,7 @@ class BitLoop:
 
         Parameters
         ----------
-        X : ndarray of shape (n_samples, n_features)
+        X : ndarray or Samples of shape (n_samples, n_features)
         found : FoundPairs
             The pairs, and the samples of X that take part in them.
         hash_function : HashFunction
@@ -135,12 +137,13 @@ class BitLoop:
         rng, near = np.random.default_rng([seed, HASH_STREAM]), pairs.listed_near()
         if isinstance(hash_function, JointHash):
             # Without labels, samples that have no pairs teach these bits as much as others.
-            taught, places = (X, samples[rows]) if labels is None else (X[samples], rows)
+            taught: Any
+            taught, places = (X, samples[rows]) if labels is None else (select(X, samples), rows)
             training: HashTraining = hash_function.begin(taught, rng, labels=labels, rows=places, n_bits=n_bits)
         elif near is None or not rules.error_correction:
-            training = hash_function.begin(X[samples], rng, labels=labels, rows=rows)
+            training = hash_function.begin(select(X, samples), rng, labels=labels, rows=rows)
         else:
-            training = hash_function.begin_with_pairs(X[samples], rng, near)
+            training = hash_function.begin_with_pairs(select(X, samples), rng, near)
         # A second interrupt may have left the hash function with more bits than the model.
         del training.bits[n_learned:]
         samples = samples[rows]
@@ -155,7 +158,7 @@ class BitLoop:
         loop._seconds = perf_counter() - start
         return loop
 
-    def finish(self, X: NDArray[Any], hash_function: HashFunction, n_bits: int) -> tuple[Codes, float]:
+    def finish(self, X: NDArray[Any] | Samples, hash_function: HashFunction, n_bits: int) -> tuple[Codes, float]:
         """Let the hash function take over the first `n_bits` bits.
 
         Returns
@@ -166,7 +169,7 @@ class BitLoop:
             Share of misplaced pairs in these codes, over the pairs that the figures of the last bit are of.
         """
         hash_function.finish(self.training, n_bits)
-        codes = pack(hash_function.scores(X, n_bits) >= 0)
+        codes = codes_of(hash_function, X, n_bits)
         if not self.rules.error_correction:
             codes[self.samples] = pack(unpack(self.code.packed(), n_bits))
         encoded = GrowingCode.from_packed(codes[self.samples], n_bits)

@@ -8,15 +8,19 @@ from proxcode.files._arrays import KEYED_FORMATS
 from proxcode.files._base import Vectors
 from proxcode.files.graphs import Graph, read_graph
 from proxcode.files.labels import read_labels, read_pairs, split_column
+from proxcode.files.samples import FileSamples, list_files, open_samples
 from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
 from proxcode.files.writing import check_suffix, write_table
 
 __all__ = [
     "KEYED_FORMATS",
     "VECTOR_FORMATS",
+    "FileSamples",
     "Graph",
     "Vectors",
     "check_suffix",
+    "list_files",
+    "open_samples",
     "open_vectors",
     "read_graph",
     "read_labels",

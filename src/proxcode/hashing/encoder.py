@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from proxcode.hamming import Codes, pack
+from proxcode.utils.samples import Samples, as_samples
+
+# Rows whose margins are held at a time: a multiple of the rows of any block in which margins are computed.
+ENCODED_ROWS = 16_384
+
+
+class HasScores(Protocol):
+    """What gives the margins of bits."""
+
+    def scores(self, X: Any, n_bits: Any) -> NDArray[np.float64]:
+        """Return the margins of the first `n_bits` bits."""
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """Gives the codes of a block of samples; what a worker needs to encode."""
+
+    encoder: HasScores
+    n_bits: int
+
+    def __call__(self, samples: NDArray[Any]) -> Codes:
+        return pack(self.encoder.scores(samples, self.n_bits) >= 0)
+
+
+def codes_of(encoder: HasScores, X: NDArray[Any] | Samples, n_bits: int) -> Codes:
+    """Return the packed codes of samples, computed in blocks, on the engine of samples in files."""
+    codes = np.empty((len(X), -(-n_bits // 8)), np.uint8)
+    for rows, block in as_samples(X).map(_Codes(encoder, n_bits), ENCODED_ROWS):
+        codes[rows] = block
+    return codes
 
 
 class BinaryEncoderMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
@@ -30,12 +61,15 @@ class BinaryEncoderMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array or Samples of shape (n_samples, n_features)
+            Samples in files are read in blocks.
         n_bits : int, default=None
             Length of the prefix of the code to return. None is all bits. A prefix of the code of
             `ProximityPreservingCode` is the code of a shorter model, unless its bits are learned at once (hash
             functions without `has_prefixes`): then it is a random choice of bits.
         """
+        if isinstance(X, Samples):
+            return codes_of(self, X, self.n_bits_ if n_bits is None else n_bits)
         return pack(self.scores(X, n_bits) >= 0)
 
     def __sklearn_tags__(self) -> Any:

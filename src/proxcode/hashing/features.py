@@ -6,6 +6,7 @@ identity, and sum_j psi_j(x_i)^2 + 1/n is the leverage of a sample: the share of
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from scipy.linalg import cholesky, solve_triangular
 
 from proxcode.hashing.base import Matrix, Vector
 from proxcode.utils.blocks import map_blocks
-from proxcode.utils.rows import Index, evenly_spaced
+from proxcode.utils.rows import ALL, Index, Rows, evenly_spaced
+from proxcode.utils.samples import InMemory, Samples, as_samples
 
 SignedLabels = NDArray[np.int8]  # +1 or -1, shape (n_samples, n_labels)
 
@@ -37,11 +39,13 @@ class Features:
         Gives f(x) for each row of a matrix.
     root : ndarray of shape (m, m) or None
         R, upper triangular; None is the identity.
-    X : ndarray of shape (n, d)
+    X : ndarray or Samples of shape (n, d)
     n_features : int
         m.
     labels : ndarray of int8, shape (n, n_labels), or None
         +1 or -1.
+    keep : bool, default=False
+        Whether the features of all samples are kept.
 
     Attributes
     ----------
@@ -51,51 +55,36 @@ class Features:
     moments : ndarray of shape (m, n_labels)
         Sums over samples of features times centred labels; no columns without labels.
     kept : ndarray of shape (n, m) or None
-        The features, kept where there are no labels; with labels few of them are needed again and recomputed.
+        The features, where they are kept; where few of them are needed again, they are recomputed.
     """
 
     def __init__(
         self,
         inputs: Callable[[Matrix], Matrix],
         root: Matrix | None,
-        X: Matrix,
+        X: Matrix | Samples,
         n_features: int,
         labels: SignedLabels | None,
+        keep: bool = False,
     ) -> None:
-        self.inputs, self.X, self.n, self.m = inputs, X, len(X), n_features
-        self.root = None if root is None else TriangularSolver(root, X.dtype)
-        self.kept = np.empty((self.n, self.m), X.dtype) if labels is None else None
-        self.gram, self.mean = np.zeros((self.m, self.m), order="F"), np.zeros(self.m)
-        self.moments = np.zeros((self.m, 0 if labels is None else labels.shape[1]))
-        self._sum_up(labels)
-
-    def _sum_up(self, labels: SignedLabels | None) -> None:
-        centred_labels = np.empty((self.n, 0), self.X.dtype)
-        if labels is not None:
-            centred_labels = labels - labels.mean(axis=0).astype(self.X.dtype)
-
-        def sums_of(rows: slice) -> tuple[Matrix, Vector, Matrix]:
-            block = self.compute(self.X[rows])
-            if self.kept is not None:
-                self.kept[rows] = block
-            sums = block.sum(axis=0, dtype=np.float64)
-            return block.T @ block, sums, block.T @ centred_labels[rows]
-
-        for _, (gram, sums, moments) in map_blocks(sums_of, self.n, FIT_BLOCK):
-            self.gram += gram
-            self.mean += sums / self.n
-            self.moments += moments
+        # Where features are kept, which are more, samples may be.
+        self.X = InMemory(X[ALL]) if keep else as_samples(X)
+        self.n, self.m, self.dtype = len(X), n_features, X.dtype
+        self.compute = FeatureMap(inputs, None if root is None else TriangularSolver(root, X.dtype))
+        self.kept = np.empty((self.n, self.m), X.dtype) if keep else None
+        sums = FeatureSums(self.compute, self.n, None if labels is None else labels.mean(axis=0).astype(X.dtype))
+        along = () if labels is None else (labels,)
+        if self.kept is None:
+            self.gram, self.mean, self.moments = self.X.sum(sums, FIT_BLOCK, along)
+        else:
+            kept_sums = _Keeping(sums, self.kept)
+            self.gram, self.mean, self.moments = self.X.sum(kept_sums, FIT_BLOCK, (np.arange(self.n), *along))
         self.gram -= self.n * np.outer(self.mean, self.mean)
-
-    def compute(self, samples: Matrix) -> Matrix:
-        """Return phi of samples."""
-        values = self.inputs(samples)
-        return values if self.root is None else self.root.solve(values)
 
     def kept_features(self) -> Matrix:
         """Return phi at all samples; the caller may overwrite it."""
         if self.kept is None:
-            raise RuntimeError("features are kept only where there are no labels")
+            raise RuntimeError("the features were not kept")
         return self.kept
 
     def factor(self, ridge: float, m: int | None = None) -> Matrix:
@@ -107,15 +96,21 @@ class Features:
         except np.linalg.LinAlgError as error:
             raise ValueError(f"ridge={ridge}: lost in rounding; set a larger ridge, or pass X in float64.") from error
 
-    def whitened(self, upper: Matrix) -> Matrix:
-        """Return psi at all samples; it overwrites the kept features."""
-        basis, solver = self.kept_features(), TriangularSolver(upper, self.X.dtype)
-        mean = self.mean.astype(self.X.dtype)
+    def whitened(self, upper: Matrix, rows: Rows) -> Matrix:
+        """Return psi at some samples; it overwrites features that are kept."""
+        solver, mean = TriangularSolver(upper, self.dtype), self.mean.astype(self.dtype)
+        if self.kept is None:
+            samples = self.X[rows]
+            basis = np.empty((len(samples), self.m), self.dtype)
+            for block, features in map_blocks(lambda block: self.compute(samples[block]), len(samples)):
+                basis[block] = features
+        else:
+            basis = self.kept[rows]
 
-        def whiten(rows: slice) -> None:
-            basis[rows] = solver.solve(basis[rows] - mean)
+        def whiten(block: slice) -> None:
+            basis[block] = solver.solve(basis[block] - mean)
 
-        for _ in map_blocks(whiten, self.n):
+        for _ in map_blocks(whiten, len(basis)):
             pass
         return basis
 
@@ -137,14 +132,16 @@ class Features:
 
     def leave_one_out(self, upper: Matrix, along_psi: Matrix, labels: SignedLabels, rows: Index) -> Matrix:
         """Return the label scores of training samples `rows`, each as if fitted without that sample."""
-        n, dtype = self.n, self.X.dtype
+        n, dtype = self.n, self.dtype
+        # At once: a file would be read again for each block.
+        samples = self.X[rows]
         label_mean, mean = labels.mean(axis=0).astype(dtype), self.mean.astype(dtype)
         solver, along_psi = TriangularSolver(upper, dtype), along_psi.astype(dtype)
         rounding = np.finfo(dtype).eps
 
         def scores_of(block: slice) -> Matrix:
             chosen = rows[block]
-            psi = solver.solve(self.compute(self.X[chosen]) - mean)
+            psi = solver.solve(self.compute(samples[block]) - mean)
             unexplained = 1 - 1 / n - (psi**2).sum(axis=1, keepdims=True)
             # A sample that explains itself entirely leaves nothing but rounding.
             is_known = unexplained > 1000 * rounding
@@ -158,6 +155,52 @@ class Features:
         for block, values in map_blocks(scores_of, len(rows)):
             scores[block] = values
         return scores
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """Gives phi(x) = R^-T f(x) for the rows of a matrix; what a worker needs to compute features."""
+
+    inputs: Callable[[Matrix], Matrix]
+    root: "TriangularSolver | None"
+
+    def __call__(self, samples: Matrix) -> Matrix:
+        """Return phi of samples."""
+        values = self.inputs(samples)
+        return values if self.root is None else self.root.solve(values)
+
+
+@dataclass(frozen=True)
+class FeatureSums:
+    """Gives the sums of a block of samples: products of features, features over n, features times centred labels."""
+
+    compute: FeatureMap
+    n: int
+    label_mean: Vector | None
+
+    def __call__(self, samples: Matrix, labels: SignedLabels | None = None) -> tuple[Matrix, Vector, Matrix]:
+        """Return the sums."""
+        return self.of_features(self.compute(samples), labels)
+
+    def of_features(self, block: Matrix, labels: SignedLabels | None) -> tuple[Matrix, Vector, Matrix]:
+        """Return the sums of features."""
+        centred_labels = np.empty((len(block), 0), block.dtype)
+        if labels is not None and self.label_mean is not None:
+            centred_labels = labels - self.label_mean
+        return block.T @ block, block.sum(axis=0, dtype=np.float64) / self.n, block.T @ centred_labels
+
+
+@dataclass(frozen=True)
+class _Keeping:
+    """Gives sums and keeps the features; for samples in memory alone."""
+
+    sums: FeatureSums
+    kept: Matrix
+
+    def __call__(self, samples: Matrix, rows: Index, labels: SignedLabels | None = None) -> Any:
+        features = self.sums.compute(samples)
+        self.kept[rows[0] : rows[-1] + 1] = features
+        return self.sums.of_features(features, labels)
 
 
 class TriangularSolver:

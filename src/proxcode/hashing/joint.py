@@ -19,7 +19,7 @@ import numpy as np
 from proxcode.cut.result import Partition
 from proxcode.hashing.base import HashedBit, HashFunction, HashTraining, Labels, Matrix, QueryTables, Vector
 from proxcode.hashing.decoder import ByteDecoder
-from proxcode.utils.rows import ALL, Rows
+from proxcode.utils.rows import ALL, Rows, evenly_spaced
 from proxcode.utils.validation import check_scale
 
 # Samples that the bits are learned from; more do not change them noticeably.
@@ -72,7 +72,7 @@ class JointHash(HashFunction):
     ) -> JointTraining:
         """Learn all bits of a code of length `n_bits`, unless they are learned already."""
         if not hasattr(self, "n_planned_"):
-            check_scale(X)
+            check_scale(X[evenly_spaced(len(X), MAX_FIT_SAMPLES)])
             self.fit_bits(X, labels, n_bits, rng)
             self.n_bits_ = 0
         elif n_bits > self.n_planned_:

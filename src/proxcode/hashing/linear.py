@@ -7,6 +7,7 @@ import numpy as np
 from proxcode.hashing.base import Matrix
 from proxcode.hashing.ridge import RidgeHash
 from proxcode.storage.state import State
+from proxcode.utils.samples import PIECE, as_samples
 
 
 class LinearHash(RidgeHash):
@@ -39,8 +40,12 @@ class LinearHash(RidgeHash):
         self.refine_steps = refine_steps
 
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
-        self.center_ = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
-        self.scale_ = float(np.sqrt(np.var(X, axis=0, dtype=np.float64).sum())) or 1.0
+        samples = as_samples(X)
+        (total,) = samples.sum(lambda block: (block.sum(axis=0, dtype=np.float64),), PIECE)
+        mean = total / len(X)
+        (squares,) = samples.sum(lambda block: (((block - mean) ** 2).sum(axis=0),), PIECE)
+        self.center_ = mean.astype(X.dtype)
+        self.scale_ = float(np.sqrt((squares / len(X)).sum())) or 1.0
         if not np.isfinite(self.scale_):
             raise ValueError("squared norms of X overflow float64: scale X down.")
 

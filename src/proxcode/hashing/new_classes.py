@@ -12,7 +12,7 @@ from proxcode.hashing.class_map import STRENGTHS, ClassMap, Strength, fit_class_
 from proxcode.hashing.joint import JointHash
 from proxcode.hashing.rotation import RotationHash
 from proxcode.storage.state import State
-from proxcode.utils.rows import Index
+from proxcode.utils.rows import ALL, Index
 from proxcode.utils.validation import check_component
 
 # Number of components up to which there is one for each bit.
@@ -45,7 +45,7 @@ class NewClassHash(JointHash):
 
     def fit_bits(self, X: Matrix, labels: Labels | None, n_bits: int, rng: np.random.Generator) -> None:
         """Learn the map from samples with one label, then the bits from mapped samples."""
-        n_components = max(min(n_bits, FEW), n_bits // 2)
+        X, n_components = X[ALL], max(min(n_bits, FEW), n_bits // 2)
         default = RotationHash(gamma=0.0, n_components=n_components)
         rotation = default if self.rotation is None else self.rotation
         check_component("rotation", rotation, RotationHash, "RotationHash()")

@@ -103,14 +103,16 @@ class RidgeHash(HashFunction):
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
-            signed = None if labels is None else (2 * (labels.toarray() > 0) - 1).astype(np.int8)
+            signed = None if labels is None else _signed(labels)
             n_functions = n_features if signed is None else signed.shape[1]
             if is_new:
                 self.directions_, self.n_bits_ = np.empty((0, n_functions + 1)), 0
             elif self.directions_.shape[1] != n_functions + 1 or (signed is None) != (self.posteriors_ is None):
                 raise ValueError("labels or `refine_steps` differ from those of the original fit; pass the same ones.")
             root = self._input_root()
-            features = Features(self._inputs, root, X, n_features, signed)
+            # The features of all samples, or of a subset computed again.
+            keep = signed is None and isinstance(rows, slice)
+            features = Features(self._inputs, root, X, n_features, signed, keep)
             training: RidgeTraining
             if signed is None:
                 training = self._feature_training(features, rows, root, is_new)
@@ -131,7 +133,7 @@ class RidgeHash(HashFunction):
                     check_number("ridge", self.ridge, above=0, below=MAX_RIDGE)
                 self._choose_inputs(X, rng, supervised=True, kept=True)
             root = self._input_root()
-            features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None)
+            features = Features(self._inputs, root, X, self._inputs(X[:1]).shape[1], None, keep=True)
             agreement = Agreement(features, near)
             if is_new:
                 self.ridge_ = agreement.best_ridge() if self.ridge is None else float(self.ridge)
@@ -157,7 +159,7 @@ class RidgeHash(HashFunction):
         if is_new:
             self.posteriors_ = None
             self.coef_, self.intercept_ = np.empty((0, features.m)), np.empty(0)
-        basis = features.whitened(upper)[rows]
+        basis = features.whitened(upper, rows)
         return FeatureTraining(self.directions_, basis, features.n / len(basis), upper, root, features.mean)
 
     def _label_training(
@@ -283,6 +285,13 @@ class RidgeHash(HashFunction):
         ):
             outputs[rows] = block + intercept
         return outputs
+
+
+def _signed(labels: Labels) -> SignedLabels:
+    """Return labels as a dense matrix of +1 and -1."""
+    signed = np.full(labels.shape, -1, np.int8)
+    signed[(labels > 0).nonzero()] = 1
+    return signed
 
 
 def _weights_of(labels: Labels) -> Vector | None:

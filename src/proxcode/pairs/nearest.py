@@ -1,5 +1,6 @@
 """Pairs of samples of which one is among the nearest of the other."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,13 +9,70 @@ from numpy.typing import NDArray
 from proxcode.pairs.lists import NearLists
 from proxcode.utils.blocks import map_blocks
 from proxcode.utils.rows import Index, evenly_spaced
+from proxcode.utils.samples import Samples
 
 # Samples whose pairs are found, and distances that are computed for them: with many samples, pairs of fewer.
 MAX_SAMPLES, MAX_DISTANCES = 10_000, 400_000_000
+# Samples among which nearest ones are searched; of more, evenly spaced ones.
+MAX_SEARCHED = 100_000
+# Samples whose nearest among all are found, to measure how well a search among some finds them.
+MEASURED = 200
 # Rows of a block of distances, at most, and its largest number of distances.
 BLOCK, BLOCK_DISTANCES = 256, 2**21
 # Near pairs to expect among the samples whose pairs are found, at least.
 MIN_NEAR = 1000
+
+
+def searched(n: int) -> Index:
+    """Return the samples among which nearest ones are searched: all of 100,000, evenly spaced ones of more."""
+    return evenly_spaced(n, MAX_SEARCHED)
+
+
+def rank_among(n_neighbors: int, n: int) -> int:
+    """Return the number of nearest samples to search for, which is smaller where not all samples are searched."""
+    return max(1, round(n_neighbors * min(n, MAX_SEARCHED) / n))
+
+
+def recall_of_search(X: Samples, n_neighbors: int) -> float:
+    """Return the share of near pairs that a search among `searched` samples finds, measured with 200 samples.
+
+    A pair of two searched samples is near if one is among the `n_neighbors` nearest of the other in X. The search
+    finds the `rank_among` nearest of the searched samples instead.
+    """
+    chosen = evenly_spaced(len(X), MAX_SEARCHED)
+    queries = X[chosen[evenly_spaced(len(chosen), MEASURED)]]
+    limits = np.full((len(queries), n_neighbors + 1), np.inf)
+    # Squared distances of the nearest so far, the sample itself among them.
+    for _, squares in X.map(_NearestSquares(queries, n_neighbors + 1)):
+        limits = np.partition(np.hstack([limits, squares]), n_neighbors, axis=1)[:, : n_neighbors + 1]
+    among = _squares(queries, X[chosen])
+    is_near = among <= limits.max(axis=1, keepdims=True)
+    rank = rank_among(n_neighbors, len(X))
+    is_found = among <= np.partition(among, rank, axis=1)[:, rank : rank + 1]
+    n_near = is_near.sum() - len(queries)
+    return float((is_near & is_found).sum() - len(queries)) / n_near if n_near > 0 else 1.0
+
+
+@dataclass(frozen=True)
+class _NearestSquares:
+    """Gives the squared distances of the nearest samples of a block to each query."""
+
+    queries: NDArray[Any]
+    n_nearest: int
+
+    def __call__(self, samples: NDArray[Any]) -> NDArray[Any]:
+        squares = _squares(self.queries, samples)
+        if squares.shape[1] <= self.n_nearest:
+            return squares
+        return np.partition(squares, self.n_nearest - 1, axis=1)[:, : self.n_nearest]
+
+
+def _squares(queries: NDArray[Any], samples: NDArray[Any]) -> NDArray[Any]:
+    """Return squared distances between queries and samples."""
+    center = queries.mean(axis=0, dtype=np.float64).astype(queries.dtype)
+    Q, Z = queries - center, samples - center
+    squares = (Q * Q).sum(axis=1, keepdims=True) - 2 * (Q @ Z.T) + (Z * Z).sum(axis=1)
+    return np.maximum(squares, 0, out=squares)
 
 
 def nearest_pairs(X: NDArray[Any], n_neighbors: int) -> tuple[Index, NearLists]:

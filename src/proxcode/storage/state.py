@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxcode.utils.samples import Samples
 from proxcode.utils.validation import check_integer, check_number
 
 # Rows that are copied at a time where an array is not in C order.
@@ -93,8 +94,10 @@ class State:
         return check_integer(name, self.values.get(name), at_least, at_most)
 
 
-def fingerprint(array: NDArray[Any] | None) -> str | None:
+def fingerprint(array: NDArray[Any] | Samples | None) -> str | None:
     """Return the SHA-256 of the type, the shape and the values of an array; None for None.
+
+    Samples in files have fingerprints of their own kind, from the digests of pieces that may be read elsewhere.
 
     Examples
     --------
@@ -105,6 +108,10 @@ def fingerprint(array: NDArray[Any] | None) -> str | None:
     if array is None:
         return None
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
+    if isinstance(array, Samples):
+        for piece in array.scan.digests:
+            digest.update(piece)
+        return digest.hexdigest()
     rows = np.atleast_1d(array)
     for start in range(0, len(rows), BLOCK):
         block = np.ascontiguousarray(rows[start : start + BLOCK])

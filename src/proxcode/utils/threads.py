@@ -9,12 +9,16 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import cache
 from typing import Any, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+
+# Largest number of threads that work may take; None: as many as there are cores.
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_threads: int | None = None) -> list[Result]:
@@ -113,11 +117,22 @@ def _end(futures: Sequence[Future[Any]]) -> None:
         raise
 
 
+@contextmanager
+def limited_threads(n_threads: int) -> Iterator[None]:
+    """Use at most so many threads for work that begins in this context, as in one of several workers on a machine."""
+    token = _limit.set(n_threads)
+    try:
+        yield
+    finally:
+        _limit.reset(token)
+
+
 def n_cores() -> int:
-    """Return the number of cores that this process may use."""
+    """Return the number of cores that this process may use, and this context if it is limited."""
     import joblib
 
-    return int(joblib.cpu_count())
+    limit = _limit.get()
+    return int(joblib.cpu_count()) if limit is None else min(int(joblib.cpu_count()), limit)
 
 
 @cache

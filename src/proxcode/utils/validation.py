@@ -6,6 +6,7 @@ A value of the wrong type raises TypeError and a value out of its range ValueErr
 import math
 import numbers
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,10 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> 
     """
     from sklearn.utils.validation import validate_data
 
+    from proxcode.utils.samples import Samples
+
+    if isinstance(X, Samples):
+        return _check_rows(estimator, X, reset, at_least)
     dtype = getattr(X, "dtype", None)
     # Single precision holds all numbers of these types exactly.
     is_small = isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= 2
@@ -55,6 +60,28 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> 
     return samples
 
 
+def _check_rows(estimator: Any, X: Any, reset: bool, at_least: int) -> Any:
+    """Validate samples in files by one pass over them; they are returned as they are."""
+    n_samples, n_features = X.shape
+    if n_samples < at_least:
+        raise ValueError(f"{X} has {n_samples} samples: expected at least {at_least}.")
+    if reset:
+        estimator.n_features_in_ = n_features
+        vars(estimator).pop("feature_names_in_", None)
+    elif n_features != estimator.n_features_in_:
+        raise ValueError(
+            f"{X} has {n_features} features, but {type(estimator).__name__} expects {estimator.n_features_in_}: choose "
+            "columns, or other files."
+        )
+    if X.scan.not_finite is not None:
+        row, column, value = X.scan.not_finite
+        raise ValueError(
+            f"X contains NaN or infinity, first {value} in row {row}{X.place_note(row)}, column {column}: drop these "
+            "rows or impute their values."
+        )
+    return X
+
+
 def check_scale(X: NDArray[Any]) -> None:
     """Validate the scale of samples: single precision holds their squared distances."""
     with np.errstate(over="ignore"):
@@ -65,8 +92,14 @@ def check_scale(X: NDArray[Any]) -> None:
 
 def check_different(X: NDArray[Any]) -> None:
     """Validate that samples are not all equal."""
-    # Row by row: the second one ends the search as a rule.
-    if all((row == X[0]).all() for row in X):
+    from proxcode.utils.samples import Samples
+
+    if isinstance(X, Samples):
+        are_equal = bool((X.scan.low == X.scan.high).all())
+    else:
+        # Row by row: the second one ends the search as a rule.
+        are_equal = all((row == X[0]).all() for row in X)
+    if are_equal:
         raise ValueError(f"all {len(X)} samples of X are equal: a code needs samples that differ.")
 
 
@@ -80,8 +113,13 @@ def unit_of(X: NDArray[Any]) -> float:
     >>> unit_of(np.array([[0.0], [3.0]])), unit_of(np.array([[0.0], [3.0]]) * 2.0**-100) == 2.0**99
     (1.0, True)
     """
+    if len(X) == 0:
+        return 1.0
+    from proxcode.utils.samples import Samples
+
+    low, high = (X.scan.low, X.scan.high) if isinstance(X, Samples) else (X.min(axis=0), X.max(axis=0))
     # Halves: the difference of two large numbers would overflow.
-    spread = float((X.max(axis=0) / 2.0 - X.min(axis=0) / 2.0).max(initial=0.0)) if len(X) else 0.0
+    spread = float((high / 2.0 - low / 2.0).max(initial=0.0))
     if spread == 0 or SMALL <= 2.0 * spread <= LARGE:
         return 1.0
     # Of numbers below the smallest normal one, the exponent is limited: the unit must not overflow.
@@ -93,8 +131,12 @@ def in_units(X: NDArray[Any], unit: float) -> NDArray[Any]:
 
     Samples very far from those of `fit`, whose range is near 1, are moved to the limit of what can be squared.
     """
+    from proxcode.utils.samples import InUnits, Samples
+
     if unit == 1:
         return X
+    if isinstance(X, Samples):
+        return InUnits(X, partial(in_units, unit=unit))
     with np.errstate(over="ignore"):
         return np.clip(X * np.float64(unit), -FAR, FAR).astype(X.dtype)
 

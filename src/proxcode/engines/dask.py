@@ -1,0 +1,60 @@
+"""Dask: tasks are futures of a `distributed.Client`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from proxcode.engines._base import TASKS_AHEAD, import_library, in_order, run_task
+from proxcode.utils.engine import Engine
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+class DaskEngine(Engine):
+    """Runs tasks on a Dask cluster; a task whose worker dies is run again by another.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, default=None
+        A client, or the address of a scheduler such as "tcp://10.0.0.1:8786". None starts a process for each core of
+        this machine, until `close`.
+
+    Examples
+    --------
+    >>> from proxcode.engines import DaskEngine
+    >>> with DaskEngine() as engine:  # doctest: +SKIP
+    ...     model.fit(open_samples("vectors/*.parquet", engine=engine), labels)
+    """
+
+    def __init__(self, client: Any = None) -> None:
+        distributed = import_library("dask", "distributed")
+        self._owned: list[Any] = []
+        if client is None:
+            cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=None)
+            client = distributed.Client(cluster)
+            self._owned = [client, cluster]
+        elif isinstance(client, str):
+            client = distributed.Client(client)
+            self._owned = [client]
+        self.client = client
+
+    def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
+        """Yield the results; parameters as in `Engine.map`."""
+        client = self.client
+        # A worker that joins later gets the function from another.
+        sent = client.scatter(function, broadcast=True, hash=False)
+        return in_order(
+            submit=lambda task: client.submit(run_task, sent, task, pure=False),
+            result=lambda future: future.result(),
+            cancel=client.cancel,
+            tasks=tasks,
+            n_ahead=TASKS_AHEAD * max(1, sum(client.nthreads().values())),
+        )
+
+    def close(self) -> None:
+        """Close the connection and the workers, where the engine opened them."""
+        for opened in self._owned:
+            opened.close()
+        self._owned = []

@@ -1,0 +1,164 @@
+"""Samples in files: the same rows, sums, codes and models as arrays in memory, on any engine."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
+from proxcode.engines import make_engine
+from proxcode.files import open_samples
+from proxcode.utils.engine import Engine
+from proxcode.utils.samples import InMemory
+
+
+class Reversed(Engine):
+    """Computes all tasks in reverse order, from copies that went through pickle, as a cluster may."""
+
+    def map(self, function, tasks):
+        import cloudpickle
+
+        function, tasks = cloudpickle.loads(cloudpickle.dumps((function, list(tasks))))
+        results = [function(task) for task in reversed(tasks)]
+        yield from reversed(results)
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(0).standard_normal((1000, 12)).astype(np.float32)
+
+
+@pytest.fixture
+def y(X):
+    return (X[:, 0] > 0).astype(int) + 2 * (X[:, 1] > 0)
+
+
+@pytest.fixture
+def folder(tmp_path, X):
+    """Return a folder with the rows of X in three files of different formats and sizes."""
+    np.save(tmp_path / "a.npy", X[:300])
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(X[300:700].ravel()), X.shape[1])
+    pq.write_table(pa.table({"id": np.arange(400), "vector": lists}), tmp_path / "b.parquet", row_group_size=150)
+    np.save(tmp_path / "c.npy", X[700:])
+    (tmp_path / "notes.txt").write_text("not vectors")
+    (tmp_path / ".hidden.npy").write_bytes(b"being written")
+    return tmp_path
+
+
+def small_pieces(monkeypatch):
+    monkeypatch.setattr("proxcode.utils.samples.PIECE", 128)
+
+
+@pytest.mark.parametrize("source", ["", "*.*[yt]", ["a.npy", "b.parquet", "c.npy"]])
+def test_rows_are_those_of_the_files(source, folder, X):
+    if source == "*.*[yt]":
+        (folder / "notes.txt").unlink()
+    samples = open_samples([folder / name for name in source] if isinstance(source, list) else folder / source)
+    assert samples.shape == X.shape
+    assert samples.dtype == np.float32
+    for rows in [slice(None), slice(250, 750), slice(300, 700), slice(990, 2000), slice(5, 5), slice(-3, None)]:
+        np.testing.assert_array_equal(samples[rows], X[rows])
+    for rows in [[0], [999], [699, 3, 700, 3], np.arange(0, 1000, 7), X[:, 0] > 1, np.empty(0, int)]:
+        np.testing.assert_array_equal(samples[np.asarray(rows)], X[np.asarray(rows)])
+    selected = samples.select(np.arange(1, 1000, 3))
+    np.testing.assert_array_equal(selected[50:300], X[1::3][50:300])
+    assert samples.place(700) == (folder / "c.npy", 0)
+
+
+def test_an_arrow_dataset_stands_for_its_files(folder, X):
+    import pyarrow.dataset
+
+    dataset = pyarrow.dataset.dataset(folder / "b.parquet")
+    np.testing.assert_array_equal(open_samples(dataset)[:], X[300:700])
+    np.testing.assert_array_equal(open_samples(dataset, columns="id")[:3], [[0], [1], [2]])
+
+
+@pytest.mark.parametrize("engine", [None, Reversed()])
+def test_sums_and_maps_equal_those_of_an_array(engine, folder, X, monkeypatch):
+    small_pieces(monkeypatch)
+    samples = open_samples(folder, engine=engine)
+
+    def sums(block, numbers):
+        return block.T @ block, (block * numbers[:, None]).sum(axis=0)
+
+    along = (np.arange(1000),)
+    for ours, theirs in zip(samples.sum(sums, 50, along), InMemory(X).sum(sums, 50, along), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_allclose(samples.sum(sums, 50, along)[0], X.T.astype(float) @ X, rtol=1e-4, atol=1e-3)
+    found = list(samples.map(lambda block: block[:, 0].copy(), 50))
+    assert [rows.start for rows, _ in found][:5] == [0, 50, 100, 128, 178]
+    np.testing.assert_array_equal(np.concatenate([block for _, block in found]), X[:, 0])
+
+
+HASHES = [KernelHash(n_landmarks=100), LinearHash(), SVMHash(), KernelHash(n_landmarks=100, refine_steps=0)]
+
+
+@pytest.mark.parametrize("hash_function", HASHES, ids=["kernel", "linear", "svm", "unrefined"])
+@pytest.mark.parametrize("near", ["labels", "radius", "top-k"])
+def test_a_model_of_files_equals_one_of_an_array(near, hash_function, folder, X, y, monkeypatch):
+    small_pieces(monkeypatch)
+    labels = y if near == "labels" else None
+    parameters = {"hash_function": None if near == "top-k" else hash_function, "random_state": 0}
+    if near == "radius":
+        parameters["proximity"] = WithinRadius(mean_neighbors=20)
+    local = ProximityPreservingCode(8, **parameters).fit(X, labels)
+    samples = open_samples(folder, engine=Reversed())
+    model = ProximityPreservingCode(8, **parameters).fit(samples, labels)
+    np.testing.assert_array_equal(model.codes_, local.codes_)
+    np.testing.assert_array_equal(model.encode(samples), local.encode(X))
+    np.testing.assert_array_equal(model.scores(X), local.scores(X))
+    assert model.alpha_ == local.alpha_
+    np.testing.assert_array_equal(model.extend(8, samples, labels).codes_, local.codes_)
+
+
+def test_samples_without_labels_take_no_part(folder, X, y, monkeypatch):
+    small_pieces(monkeypatch)
+    labels = np.where(np.arange(1000) % 3 == 0, None, y.astype(object))
+    models = [ProximityPreservingCode(8, random_state=0).fit(some, labels) for some in (X, open_samples(folder))]
+    np.testing.assert_array_equal(models[0].codes_, models[1].codes_)
+
+
+def test_large_units_are_divided_out(tmp_path, X, y):
+    np.save(tmp_path / "large.npy", (X * np.float32(1e16)))
+    samples = open_samples(tmp_path / "large.npy")
+    models = [ProximityPreservingCode(8, random_state=0).fit(some, y) for some in (samples[:], samples)]
+    np.testing.assert_array_equal(models[0].codes_, models[1].codes_)
+
+
+def test_checkpoints_know_samples_in_files(folder, X, y, tmp_path):
+    samples, path = open_samples(folder), tmp_path / "checkpoint"
+    model = ProximityPreservingCode(8, random_state=0).fit(samples, y, checkpoint=path)
+    again = ProximityPreservingCode(8, random_state=0).fit(open_samples(folder), y, checkpoint=path)
+    np.testing.assert_array_equal(model.codes_, again.codes_)
+    np.save(folder / "c.npy", X[700:] + 1)
+    with pytest.raises(ValueError, match="different X"):
+        ProximityPreservingCode(8, random_state=0).fit(open_samples(folder), y, checkpoint=path)
+
+
+def test_bad_files_are_refused(folder, X, tmp_path):
+    with pytest.raises(ValueError, match=r"d\.npy has 3 features, but .*a\.npy has 12"):
+        np.save(folder / "d.npy", X[:5, :3])
+        open_samples(folder)
+    X[5, 3] = np.nan
+    np.save(folder / "d.npy", X[:50])
+    model = ProximityPreservingCode(8)
+    with pytest.raises(ValueError, match=r"first nan in row 1005 \(row 5 of .*d\.npy\), column 3: drop these rows"):
+        model.fit(open_samples(folder))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="has no file of vectors"):
+        open_samples(tmp_path / "empty")
+    with pytest.raises(ValueError, match="the list of files is empty"):
+        open_samples([])
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        open_samples(tmp_path / "nowhere.npy")
+    with pytest.raises(ValueError, match="expects 12: choose columns"):
+        ProximityPreservingCode(8).fit(np.nan_to_num(X), X[:, 0] > 0).score(open_samples(folder / "a.npy", drop=[0]))
+
+
+def test_engines_have_names():
+    with pytest.raises(ValueError, match="engine='mpi': expected one of local, dask, ray, spark"):
+        make_engine("mpi")
+    with pytest.raises(ValueError, match="engine 'local' has none"):
+        make_engine("local", "tcp://127.0.0.1:8786")
+    with make_engine("local") as engine:
+        assert list(engine.map(str, [1, 2])) == ["1", "2"]
