@@ -23,8 +23,8 @@ class Reversed(Engine):
         yield from reversed(results)
 
 
-@pytest.fixture
-def X():
+@pytest.fixture(name="X")
+def samples_in_memory():
     return np.random.default_rng(0).standard_normal((1000, 12)).astype(np.float32)
 
 
