@@ -103,7 +103,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
     radius_ : int
         Hamming distance up to which two codes count as near: floor(alpha_ / 2), at least 0.
     alpha_ : float
-        Learned threshold on twice the Hamming distance, as in the paper. It may be negative for a short code.
+        Learned threshold on twice the Hamming distance, as in the paper; negative for some short codes.
     n_bits_ : int
         Number of bits learned: `n_bits`, fewer where `loss_target` was met or the fit was interrupted, more after
         `extend`.
@@ -112,10 +112,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
     training_loss_ : float
         Share of misplaced training pairs in `codes_`; NaN in models of earlier versions. With labels it is lower than
         `history_[-1].loss`, the leave-one-out figure that bits are learned from: see `BitRecord`.
-    hash_function_ : HashFunction
-        The fitted hash function.
-    proximity_ : Proximity
-        The fitted proximity.
+    n_paired_samples_ : int
+        Number of samples whose pairs took part in learning; 0 in models of earlier versions.
+    hash_function_, proximity_ : the fitted components
     n_features_in_ : int
 
     Examples
@@ -185,7 +184,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
 
         Parameters
         ----------
-        X : array of shape (n_samples, n_features)
+        X : array or result of `open_samples`, shape (n_samples, n_features)
         y : labels (n_samples,), indicator matrix (n_samples, n_labels) or None
             See `proximity`.
         checkpoint : path, default=None
@@ -282,7 +281,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         )
 
         def commit() -> None:
-            learned.codes, learned.training_loss = loop.finish(samples, hash_function, len(history))
+            finished = loop.finish(samples, hash_function, len(history))
+            learned.codes, learned.training_loss, learned.n_paired = finished
             self._set_fitted(learned)
             if checkpoint is not None:
                 self.save(checkpoint)

@@ -29,7 +29,7 @@ from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, read_model, write_model
 from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
-from proxcode.utils.validation import check_component, check_number, check_samples
+from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
@@ -60,6 +60,8 @@ class Learned:
         What samples are multiplied by before they are hashed.
     training_loss : float
         Share of misplaced pairs in `codes`; NaN where a file of an earlier version does not hold it.
+    n_paired : int
+        Number of samples whose pairs took part in learning; 0 where a file of an earlier version does not hold it.
     """
 
     seed: int
@@ -70,6 +72,7 @@ class Learned:
     codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
     unit: float = 1.0
     training_loss: float = math.nan
+    n_paired: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ def write(path: FilePath, model: SavedModel, overwrite: bool = True) -> None:
         "data": learned.data,
         "unit": learned.unit,
         "training_loss": None if math.isnan(learned.training_loss) else learned.training_loss,
+        "n_paired": learned.n_paired,
     }
     components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
     stored = ModelFile(_storable(model.parameters), components, values, learned.codes)
@@ -109,6 +113,7 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
         learned = Learned(values["seed"], values["data"], history=history, codes=codes, unit=unit, **components)
         if values.get("training_loss") is not None:
             learned.training_loss = float(values["training_loss"])
+        learned.n_paired = check_integer("its n_paired", values.get("n_paired", 0), 0)
         check_component("proximity", learned.proximity, Proximity, "SameLabel()")
         check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
         if learned.hash_function.n_bits_ != len(history):
@@ -131,12 +136,14 @@ class SavingMixin(BaseEstimator):
         self.proximity_, self.hash_function_ = learned.proximity, learned.hash_function
         self.history_, self.codes_ = list(learned.history), learned.codes
         self.n_bits_, self.training_loss_ = len(self.history_), learned.training_loss
+        self.n_paired_samples_ = learned.n_paired
         self.alpha_, self.radius_ = self.history_[-1].alpha, self.history_[-1].radius
 
     def _learned(self) -> Learned:
         """Return what was learned, from the fitted attributes."""
         fitted = self._seed, self._data, self.proximity_, self.hash_function_
-        return Learned(*fitted, list(self.history_), self.codes_, unit=self._unit, training_loss=self.training_loss_)
+        codes, unit, training_loss = self.codes_, self._unit, self.training_loss_
+        return Learned(*fitted, list(self.history_), codes, unit, training_loss, self.n_paired_samples_)
 
     def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
         """Validate the training data of `extend`: the same as those of `fit`, up to rounding of X."""

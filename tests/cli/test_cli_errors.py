@@ -92,7 +92,11 @@ EVALUATE = "evaluate m.proxcode X.npy --figure new.png"
 CASES = [
     # Vectors
     ("fit gone.npy -o new.proxcode", "there is no file gone.npy: check its name"),
-    ("fit sub -o new.proxcode", "sub is a folder: name a file in it"),
+    ("fit sub -o new.proxcode", "sub has no file of vectors"),
+    ("fit gone*.npy -o new.proxcode", "gone*.npy has no file of vectors: expected files with one of the suffixes"),
+    ("fit X.npy --samples 5 --pairs torn.csv -o new.proxcode", "--pairs names rows of all VECTORS"),
+    ("fit X.npy --scheduler tcp://1.2.3.4:5 -o new.proxcode", "engine 'local' has none; choose 'dask'"),
+    ("fit X.npy --engine ray -o new.proxcode", "engine 'ray' needs ray: pip install 'proxcode[ray]'"),
     ("fit image.gif -o new.proxcode", "image.gif has the unknown suffix '.gif': expected one of .npy"),
     ("fit empty.csv -o new.proxcode", "empty.csv is empty: write it again"),
     ("fit words.csv -o new.proxcode", "words.csv: line 3, column 'b' holds 'cat', not a number: drop the column"),

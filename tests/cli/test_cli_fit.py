@@ -1,6 +1,8 @@
 """`proxcode fit` against the Python API."""
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
@@ -103,6 +105,7 @@ def test_fit_prints_what_it_learned(folder, model, tmp_path):
         "near pairs within radius": pytest.approx(model.history_[-1].near_within),
         "far pairs within radius": pytest.approx(model.history_[-1].far_within),
         "samples": 500,
+        "samples of pairs": 500,
     }
 
 
@@ -114,3 +117,32 @@ def test_force_replaces_a_file_and_nothing_else_does(folder, tmp_path):
     assert output.read_text() == "mine"
     call(*arguments, "--force")
     assert np.load(output).shape == (400, 3)
+
+
+def test_a_folder_of_files_gives_the_same_model(folder, train, tmp_path):
+    X, y = train
+    (tmp_path / "parts").mkdir()
+    for k, rows in enumerate((slice(0, 200), slice(200, None))):
+        table = pa.table({"vector": list(X[rows].astype(np.float64)), "class": y[rows]})
+        pq.write_table(table, tmp_path / "parts" / f"{k}.parquet")
+    arguments = (folder / "train.npy", "--labels", folder / "labels.npy", "--bits", 8)
+    call("fit", *arguments, "-o", tmp_path / "array.proxcode")
+    pattern = tmp_path / "parts" / "*.parquet"
+    for source in (tmp_path / "parts", pattern):
+        call("fit", source, "--labels", f"{source}:class", "--bits", 8, "--force", "-o", tmp_path / "files.proxcode")
+        fitted = [ProximityPreservingCode.load(tmp_path / f"{name}.proxcode") for name in ("array", "files")]
+        np.testing.assert_array_equal(fitted[0].codes_, fitted[1].codes_)
+    record = record_of(
+        "fit", pattern, "--labels", f"{pattern}:class", "--samples", 100, "--force", "-o", tmp_path / "few.proxcode"
+    )
+    assert (record["samples"], record["of"], record["samples of pairs"]) == (100, len(X), 100)
+    assert record_of("info", tmp_path / "few.proxcode")["samples of pairs"] == 100
+
+
+def test_large_files_are_read_in_blocks(folder, train, tmp_path, monkeypatch):
+    monkeypatch.setattr("proxcode.cli.inputs.MAX_READ", 1000)
+    monkeypatch.setattr("proxcode.utils.samples.PIECE", 128)
+    arguments = (folder / "train.npy", "--labels", folder / "labels.npy", "--bits", 8)
+    call("fit", *arguments, "-o", tmp_path / "m.proxcode")
+    model = ProximityPreservingCode(8, random_state=0).fit(*train)
+    np.testing.assert_array_equal(ProximityPreservingCode.load(tmp_path / "m.proxcode").codes_, model.codes_)

@@ -158,7 +158,7 @@ class BitLoop:
         loop._seconds = perf_counter() - start
         return loop
 
-    def finish(self, X: NDArray[Any] | Samples, hash_function: HashFunction, n_bits: int) -> tuple[Codes, float]:
+    def finish(self, X: NDArray[Any] | Samples, hash_function: HashFunction, n_bits: int) -> tuple[Codes, float, int]:
         """Let the hash function take over the first `n_bits` bits.
 
         Returns
@@ -167,13 +167,15 @@ class BitLoop:
             Packed codes of all samples X.
         training_loss : float
             Share of misplaced pairs in these codes, over the pairs that the figures of the last bit are of.
+        n_paired : int
+            Number of samples whose pairs take part in learning.
         """
         hash_function.finish(self.training, n_bits)
         codes = codes_of(hash_function, X, n_bits)
         if not self.rules.error_correction:
             codes[self.samples] = pack(unpack(self.code.packed(), n_bits))
         encoded = GrowingCode.from_packed(codes[self.samples], n_bits)
-        return codes, loss(*self._pairs_with(encoded).counts())
+        return codes, loss(*self._pairs_with(encoded).counts()), self.pairs.n_samples
 
     def step(self) -> BitRecord:
         """Learn the next bit."""

@@ -1,13 +1,27 @@
 """The verb `fit`: learn a code and save the model."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from proxcode.cli.inputs import ProximityOptions, VectorFile
-from proxcode.cli.options import BITS, FILE, SEED, as_json, check_output, force, proximity_options, vector_options
+from proxcode.cli.options import (
+    BITS,
+    COUNT,
+    FILE,
+    SEED,
+    as_json,
+    check_output,
+    engine_options,
+    force,
+    proximity_options,
+    vector_options,
+)
 from proxcode.cli.printing import learned_figures, show
+
+if TYPE_CHECKING:
+    from proxcode.code import ProximityPreservingCode
 
 
 @click.command()
@@ -45,6 +59,8 @@ from proxcode.cli.printing import learned_figures, show
     show_default=True,
     help="Save finished bits to OUTPUT.checkpoint, from which the same command resumes after an interruption.",
 )
+@click.option("--samples", type=COUNT, show_default="all", help="Number of evenly spaced samples to learn from.")
+@engine_options
 @force
 @as_json
 def fit(
@@ -58,11 +74,16 @@ def fit(
     refine_steps: int | None,
     seed: int,
     checkpoint: bool,
+    samples: int | None,
+    engine: str,
+    scheduler: str | None,
     force: bool,
     as_json: bool,
     **near: Any,
 ) -> None:
     """Learn a code from VECTORS and save the model.
+
+    VECTORS is a file, a folder or a quoted pattern of files. More than 2 GiB are read in blocks.
 
     Without an option that defines near pairs, the code serves top-k search: the nearest vectors get the nearest codes.
 
@@ -74,6 +95,8 @@ def fit(
       proxcode fit vectors.npy --neighbors 50 -o my.proxcode
       proxcode fit vectors.npy --labels labels.npy --paper -o my.proxcode
       proxcode fit vectors.npy -o for_top_k_search.proxcode
+      proxcode fit "vectors/*.parquet" --labels "vectors/*.parquet:class" -o my.proxcode
+      proxcode fit vectors/ --samples 200000 --engine dask -o my.proxcode
     """
     options = ProximityOptions(**near)
     own = {"--hash": hash_name, "--refine-steps": refine_steps, "--new-classes": options.new_classes or None}
@@ -85,19 +108,42 @@ def fit(
             hash_name = "kernel"
         if hash_name not in ("kernel", "linear"):
             raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
+    if samples is not None and options.pairs is not None:
+        raise click.UsageError("--pairs names rows of all VECTORS: pass it without --samples.")
     finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
     inputs = (vectors, options.labels, options.pairs)
     check_output(output, force, *inputs)
     check_output(finished_bits, True, *inputs)
     click.get_current_context().meta["resumable"] = checkpoint
-    X = VectorFile(vectors, key, columns).open(labels=options.labels).read()
-    y = options.read_labels(len(X))
-    proximity = options.proximity()
 
+    from proxcode.engines import make_engine
+
+    with make_engine(engine, scheduler) as cluster:
+        X: Any = VectorFile(vectors, key, columns).samples(labels=options.labels, engine=cluster)
+        n_rows = len(X)
+        y = options.read_labels(n_rows)
+        if samples is not None:
+            from proxcode.utils.rows import evenly_spaced
+
+            rows = evenly_spaced(n_rows, samples)
+            X, y = X[rows], None if y is None else y[rows]
+        model = _model(bits, options.proximity(), hash_name, refine_steps, paper, seed)
+        _fit_and_save(model, X, y, output, finished_bits, force)
+    of = {} if samples is None else {"of": n_rows}
+    figures = learned_figures(model.history_, model.training_loss_)
+    sizes = {"samples": len(model.codes_), **of, "samples of pairs": model.n_paired_samples_}
+    show(as_json, {"model": str(output), **figures, **sizes})
+
+
+def _model(
+    bits: int, proximity: Any, hash_name: str | None, refine_steps: int | None, paper: bool, seed: int
+) -> "ProximityPreservingCode":
+    """Return the model that the options describe."""
     from proxcode import hashing
     from proxcode.code import ProximityPreservingCode
-    from proxcode.storage.atomic import is_disk_error, resume_note
 
+    if paper:
+        return ProximityPreservingCode.paper(bits, proximity=proximity, random_state=seed, verbose=True)
     hash_classes: dict[str | None, Any] = {
         "kernel": hashing.KernelHash,
         "linear": hashing.LinearHash,
@@ -106,14 +152,18 @@ def fit(
         "reconstruction": hashing.ReconstructionHash,
         None: lambda: None,
     }
-    if paper:
-        model = ProximityPreservingCode.paper(bits, proximity=proximity, random_state=seed, verbose=True)
-    else:
-        settings = {} if refine_steps is None else {"refine_steps": refine_steps}
-        hash_function = hash_classes[hash_name](**settings)
-        model = ProximityPreservingCode(
-            bits, proximity=proximity, hash_function=hash_function, random_state=seed, verbose=True
-        )
+    hash_function = hash_classes[hash_name](**({} if refine_steps is None else {"refine_steps": refine_steps}))
+    return ProximityPreservingCode(
+        bits, proximity=proximity, hash_function=hash_function, random_state=seed, verbose=True
+    )
+
+
+def _fit_and_save(
+    model: "ProximityPreservingCode", X: Any, y: Any, output: Path, finished_bits: Path | None, force: bool
+) -> None:
+    """Fit the model, resuming finished bits, and write its file."""
+    from proxcode.storage.atomic import is_disk_error, resume_note
+
     try:
         model.fit(X, y, checkpoint=finished_bits)
         # The file does not depend on whether progress was shown.
@@ -125,5 +175,3 @@ def fit(
     if finished_bits is not None:
         # Another process that ran the same fit may have removed it.
         finished_bits.unlink(missing_ok=True)
-    figures = learned_figures(model.history_, model.training_loss_)
-    show(as_json, {"model": str(output), **figures, "samples": len(model.codes_)})

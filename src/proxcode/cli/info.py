@@ -70,6 +70,7 @@ def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", siz
         return {
             **learned_figures(history, content.get("training_loss")),
             "samples": len(tensors["codes"]),
+            **({"samples of pairs": n_paired} if (n_paired := content.get("n_paired")) else {}),
             "features": content["n_features"],
             "kind of code": kind,
             "near": component_text(proximity, tensors),

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from proxcode.code import ProximityPreservingCode
-    from proxcode.files import Vectors
+    from proxcode.files import FileSamples, Vectors
     from proxcode.proximity import Proximity
+    from proxcode.utils.engine import Engine
+
+# Bytes of vectors above which they are read in blocks instead of being held in memory.
+MAX_READ = 2 * 2**30
 
 
 @dataclass(frozen=True)
@@ -110,21 +114,39 @@ class VectorFile:
 
     def open(self, *, labels: str | None = None, model: ModelHeader | None = None) -> "Vectors":
         """Open the vectors, without the column of `labels` in the same file, with the features that a model expects."""
-        from proxcode.files import KEYED_FORMATS, open_vectors, split_column
+        from proxcode.files import open_vectors
 
-        drop: tuple[str, ...] = ()
-        if labels is not None and self.path.suffix.lower() not in KEYED_FORMATS:
-            label_file, column = split_column(labels)
-            if column is not None and label_file.resolve() == self.path.resolve():
-                drop = (column,)
         columns = self.columns.split(",") if self.columns else None
-        vectors = open_vectors(self.path, key=self.key, columns=columns, drop=drop)
+        vectors = open_vectors(self.path, key=self.key, columns=columns, drop=self._label_column(labels))
         if model is not None and vectors.n_columns != model.n_features_in_:
             raise ValueError(
                 f"{self.path} has {vectors.n_columns} features, but the model was fitted to {model.n_features_in_}: "
                 "choose columns, or another file."
             )
         return vectors
+
+    def _label_column(self, labels: str | None) -> tuple[str, ...]:
+        """Return the column of labels, if it is one of this file."""
+        from proxcode.files import KEYED_FORMATS, split_column
+
+        if labels is None or self.path.suffix.lower() in KEYED_FORMATS:
+            return ()
+        label_file, column = split_column(labels)
+        return (column,) if column is not None and label_file.resolve() == self.path.resolve() else ()
+
+    def samples(self, *, labels: str | None = None, engine: "Engine") -> "NDArray[Any] | FileSamples":
+        """Return the vectors to learn from: in memory, or in files if they are large or an engine reads them."""
+        from proxcode.files import open_samples, stands_for_many
+        from proxcode.utils.engine import LocalEngine
+
+        is_local = isinstance(engine, LocalEngine)
+        is_large = self.path.exists() and self.path.stat().st_size >= MAX_READ
+        if is_local and not stands_for_many(self.path) and not is_large:
+            return self.open(labels=labels).read()
+        columns = self.columns.split(",") if self.columns else None
+        drop = self._label_column(labels)
+        samples = open_samples(self.path, key=self.key, columns=columns, drop=drop, engine=engine)
+        return samples[:] if is_local and samples.nbytes < MAX_READ else samples
 
     @property
     def identity(self) -> str:

@@ -32,6 +32,18 @@ vector_options = _stacked(
     click.option("--key", help="Name of the array in a file of several arrays (.npz, .safetensors, .h5)."),
     click.option("--columns", help="Columns to use: comma-separated names, or numbers from 0."),
 )
+engine_options = _stacked(
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "dask", "ray", "spark"]),
+        default="local",
+        show_default=True,
+        help="Where files are read and sums over them are computed: in this process, or on a cluster.",
+    ),
+    click.option(
+        "--scheduler", help="Address of the cluster of --engine.", show_default="workers on this machine are started"
+    ),
+)
 # A verb receives these as keyword arguments and passes them on to `ProximityOptions`.
 proximity_options = _stacked(
     click.option(

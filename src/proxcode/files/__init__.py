@@ -8,7 +8,7 @@ from proxcode.files._arrays import KEYED_FORMATS
 from proxcode.files._base import Vectors
 from proxcode.files.graphs import Graph, read_graph
 from proxcode.files.labels import read_labels, read_pairs, split_column
-from proxcode.files.samples import FileSamples, list_files, open_samples
+from proxcode.files.samples import FileSamples, list_files, open_samples, stands_for_many
 from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
 from proxcode.files.writing import check_suffix, write_table
 
@@ -26,5 +26,6 @@ __all__ = [
     "read_labels",
     "read_pairs",
     "split_column",
+    "stands_for_many",
     "write_table",
 ]

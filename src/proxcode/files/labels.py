@@ -21,6 +21,7 @@ from proxcode.files._base import (
     shown,
 )
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
+from proxcode.files.samples import list_files, stands_for_many
 from proxcode.files.vectors import open_vectors
 
 Labels = NDArray[Any]
@@ -40,7 +41,8 @@ def read_labels(source: FilePath) -> Labels:
     source : str or path
         "FILE", "FILE:COLUMN" for a column of a tabular file, by name or by number from 0, or "FILE:KEY" for an array of
         an npz, safetensors or HDF5 file (without a key: the only one of one dimension). Each line of a `.txt` file is a
-        label. The first row of a CSV or TSV file holds column names if one of its cells is not a number.
+        label. The first row of a CSV or TSV file holds column names if one of its cells is not a number. FILE may be a
+        folder or a pattern: the labels are those of all its files, as `open_samples` has their rows.
 
     Returns
     -------
@@ -59,17 +61,27 @@ def read_labels(source: FilePath) -> Labels:
     array(['cat', None], dtype=object)
     """
     path, column = split_column(source)
-    labels = by_suffix(path, LABEL_FORMATS)(path, column)
+    parts = [by_suffix(file, LABEL_FORMATS)(file, column) for file in list_files(path)]
+    labels = parts[0] if len(parts) == 1 else _joined(source, parts)
     if len(labels) == 0:
         raise ValueError(f"{source} holds no labels: expected at least one.")
     return labels
+
+
+def _joined(source: FilePath, parts: list[Labels]) -> Labels:
+    """Return the labels of several files as one array; raise ValueError where they are of different kinds."""
+    are_numbers = {part.dtype.kind in "biuf" for part in parts if len(part)}
+    shapes = {part.shape[1:] for part in parts}
+    if len(are_numbers) > 1 or len(shapes) > 1:
+        raise ValueError(f"{source} holds numbers in one file and text in another: write all labels alike.")
+    return np.concatenate(parts)
 
 
 def split_column(source: FilePath) -> tuple[Path, str | None]:
     """Split "FILE", "FILE:COLUMN" or "FILE:KEY" into the file and the column or key.
 
     The names of files and columns may contain colons: the file ends at the first colon that follows the name of an
-    existing file. A path that exists as a whole has no column.
+    existing file, or a folder or a pattern. A path that exists as a whole has no column.
 
     Returns
     -------
@@ -78,12 +90,18 @@ def split_column(source: FilePath) -> tuple[Path, str | None]:
         None for a file alone.
     """
     text = str(source)
+    if Path(text).is_dir():
+        return Path(text), None
     if Path(text).exists():
         return existing_file(text), None
     splits = [(Path(text[:at]), text[at + 1 :]) for at, character in enumerate(text) if character == ":"]
     for path, column in splits:
         if path.is_file():
             return existing_file(path), column
+        if stands_for_many(path):
+            return path, column
+    if stands_for_many(Path(text)):
+        return Path(text), None
     # Nothing exists: the error names the first part that looks like a file of labels.
     named = [path for path, _ in splits if path.suffix.lower() in LABEL_FORMATS]
     return existing_file(named[0] if named else text), None

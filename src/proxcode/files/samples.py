@@ -81,20 +81,25 @@ def list_files(source: Any) -> list[Path]:
             raise ValueError("the list of files is empty: name at least one.")
         return paths
     path = Path(source)
+    if not stands_for_many(path):
+        return [path]
     if path.is_dir():
         found = [file for file in path.iterdir() if file.suffix.lower() in VECTOR_FORMATS and file.is_file()]
-    elif glob.has_magic(str(path)) and not path.exists():
+    else:
         first = next(k for k, part in enumerate(path.parts) if glob.has_magic(part))
         pattern = str(Path(*path.parts[first:]))
         found = [file for file in Path(*path.parts[:first]).glob(pattern) if file.is_file()]
-    else:
-        return [path]
     # Files under temporary names are being written.
     found = sorted(file for file in found if not file.name.startswith((".", "_")))
     if not found:
         known = ", ".join(VECTOR_FORMATS)
         raise FileNotFoundError(f"{path} has no file of vectors: expected files with one of the suffixes {known}.")
     return found
+
+
+def stands_for_many(path: Path) -> bool:
+    """Return whether a path is a folder or a pattern, not the name of a file."""
+    return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
 
 
 class FileSamples(Samples):
@@ -146,6 +151,11 @@ class FileSamples(Samples):
                 if len(own):
                     parts.append((path, own - self.starts[number]))
         return FileRows(tuple(parts), self.choice, self.shape[1], self.dtype)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that all samples would take, in bytes."""
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
 
     def place(self, row: int) -> tuple[Path, int]:
         """Return the file of a sample and its row in this file."""
