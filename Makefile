@@ -53,6 +53,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/fit_memory.py
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/sharded.py
 	$(BIN)/python benchmarks/encode_memory.py
 	$(BIN)/python benchmarks/newcomer.py
 

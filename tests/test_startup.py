@@ -46,7 +46,7 @@ def test_first_fit_with_cached_kernels_takes_under_three_seconds():
 PUBLIC = (
     *("ClassifierHash", "FloatQueries", "GivenPairs", "HammingIndex", "KernelHash", "LinearHash", "Nearest"),
     *("NewClassHash", "ProximityPreservingCode", "ReconstructionHash", "RotationHash", "SVMHash", "SameLabel"),
-    *("SharedLabel", "WithinRadius"),
+    *("ShardedIndex", "SharedLabel", "WithinRadius"),
     *("frustration", "in_sample_code", "max_cut", "pack", "signed_cut", "unpack"),
 )
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from proxcode.proximity import WithinRadius as WithinRadius
     from proxcode.search import FloatQueries as FloatQueries
     from proxcode.search import HammingIndex as HammingIndex
+    from proxcode.search import ShardedIndex as ShardedIndex
 
 __version__ = "0.1.0"
 _NAMES = {
@@ -49,7 +50,7 @@ _NAMES = {
         "SVMHash",
     ),
     "proximity": ("GivenPairs", "Nearest", "SameLabel", "SharedLabel", "WithinRadius"),
-    "search": ("FloatQueries", "HammingIndex"),
+    "search": ("FloatQueries", "HammingIndex", "ShardedIndex"),
 }
 _MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605

@@ -188,7 +188,7 @@ CASES = [
     ("encode m.proxcode X.npy -o codes.npy", "codes.npy already exists; choose another name or pass --force"),
     # Searches
     ("search gone.npy codes.npy", "there is no file gone.npy"),
-    ("search sub codes.npy", "sub is a folder: name a file in it"),
+    ("search sub codes.npy", "sub has no index file: expected files written by HammingIndex.save"),
     ("search m.proxcode codes.npy", "m.proxcode holds a proxcode model, not an index: pass another file"),
     (
         "search X.npy codes.npy",
@@ -429,3 +429,15 @@ def test_a_link_is_replaced_by_force_only(target, folder, tmp_path):
     assert not (tmp_path / "codes.npy").is_symlink()
     assert np.load(folder / "y.npy").shape == (150,)
     assert not (folder / "missing.npy").exists()
+
+
+def test_indexes_that_cannot_be_searched_as_one_are_refused(folder, tmp_path):
+    queries = folder / "codes.npy"
+    codes = np.load(queries)
+    for number in range(2):
+        HammingIndex(8 * codes.shape[1]).add(codes).save(tmp_path / f"{number}.index")
+    assert "id 0 is in" in refuse("search", tmp_path, queries)
+    assert "--renumber is for several indexes" in refuse("search", tmp_path / "0.index", queries, "--renumber")
+    output = tmp_path / "1.index"
+    assert "is the input" in refuse("search", tmp_path, queries, "--renumber", "-o", output, "--force")
+    assert "has no index file" in refuse("search", tmp_path / "*.idx", queries)

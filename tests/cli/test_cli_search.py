@@ -96,3 +96,22 @@ def test_a_saved_index_is_searched_as_the_api_does(folder, model, new):
     by_vectors = json.loads(call(*arguments, "-k", 1, "--vectors", folder / "train.npy", "--oversample", 500, "--json"))
     exact = cdist(new[0][:30], np.load(folder / "train.npy")).argmin(axis=1)
     assert by_vectors["neighbor"] == (exact + 1000).tolist()
+
+
+def test_a_folder_or_a_pattern_of_indexes_is_searched_as_one(folder, tmp_path):
+    codes, one = np.load(folder / "codes.npy"), tmp_path / "one.index"
+    HammingIndex(20).add(codes).save(one)
+    shards = tmp_path / "shards"
+    shards.mkdir()
+    for number, part in enumerate(np.array_split(codes, 3)):
+        HammingIndex(20).add(part).save(shards / f"{number}.index")
+    with_model = (folder / "queries.npy", "--model", folder / "api.proxcode", "--json")
+    for options in (
+        (folder / "query_codes.npy", "--json"),
+        (*with_model, "--near"),
+        (*with_model, "-k", 3, "--asymmetric"),
+        (*with_model, "-k", 3, "--vectors", folder / "train.npy"),
+    ):
+        expected = call("search", one, *options)
+        assert call("search", shards, *options, "--renumber") == expected
+        assert call("search", shards / "*.index", *options, "--renumber") == expected

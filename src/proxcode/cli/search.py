@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
-    from proxcode.search import ByDistance, HammingIndex, Rescoring
+    from proxcode.search import ByDistance, HammingIndex, Rescoring, ShardedIndex
 
 
 # Float queries that are searched for at a time.
@@ -43,6 +43,7 @@ FLOAT_BATCH = 4096
 )
 @click.option("--bits", type=BITS, show_default="that of the model or of the file", help="Code length.")
 @click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--renumber", is_flag=True, help="Number the codes of several indexes from 0, in the order of the files.")
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
 @click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
 @vector_options
@@ -61,6 +62,7 @@ def search(
     oversample: float,
     bits: int | None,
     ids: str | None,
+    renumber: bool,
     threads: int | None,
     output: Path | None,
     key: str | None,
@@ -70,7 +72,7 @@ def search(
 ) -> None:
     """Find the neighbours of QUERIES among CODES.
 
-    CODES is a file of packed codes, or a saved index.
+    CODES is a file of packed codes, a saved index, or a folder or quoted pattern of saved indexes.
 
     \b
     Examples:
@@ -79,11 +81,16 @@ def search(
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
     """
     _check_usage(model, radius, near, as_float, asymmetric, vectors)
-    check_output(output, force, codes, queries, model, vectors, ids)
 
     import numpy as np
 
     from proxcode.files import check_suffix, write_table
+    from proxcode.storage.listing import files_of
+
+    shards = files_of(codes)
+    if renumber and shards is None:
+        raise click.UsageError(f"--renumber is for several indexes: pass a folder or a pattern instead of {codes}.")
+    check_output(output, force, codes, *(shards or ()), queries, model, vectors, ids)
 
     if output is not None:
         check_suffix(output)
@@ -92,11 +99,11 @@ def search(
     rescore: Rescoring | None = None
     if model is None or header is None:
         query_codes: Any = _packed_codes(opened)
-        index = _open_index(codes, bits, ids, threads)
+        index = _open_index(codes, shards, bits, ids, renumber, threads)
     else:
         check_bits(header, bits)
         stored = None if vectors is None else VectorFile(vectors).open(model=header)
-        index = _open_index(codes, bits, ids, threads, header)
+        index = _open_index(codes, shards, bits, ids, renumber, threads, header)
 
         from proxcode.code import ProximityPreservingCode
         from proxcode.search import ByMargins
@@ -153,7 +160,7 @@ def _check_usage(
 
 
 def _search_floats(
-    model: "ProximityPreservingCode", index: "HammingIndex", X: "NDArray[Any]", k: int
+    model: "ProximityPreservingCode", index: "HammingIndex | ShardedIndex", X: "NDArray[Any]", k: int
 ) -> tuple["NDArray[Any]", "NDArray[Any]"]:
     """Search for float queries in batches: each query takes a kilobyte of lookup tables for each byte of a code."""
     import numpy as np
@@ -166,13 +173,19 @@ def _search_floats(
 
 
 def _open_index(
-    codes: Path, bits: int | None, ids: str | None, threads: int | None, model: ModelHeader | None = None
-) -> "HammingIndex":
-    """Load a saved index, or build one from a file of codes."""
+    codes: Path,
+    shards: list[Path] | None,
+    bits: int | None,
+    ids: str | None,
+    renumber: bool,
+    threads: int | None,
+    model: ModelHeader | None = None,
+) -> "HammingIndex | ShardedIndex":
+    """Load one or several saved indexes, or build one from a file of codes."""
     from proxcode.files import open_vectors, read_labels
     from proxcode.storage.container import read_file
 
-    if holds_vectors(codes):
+    if shards is None and holds_vectors(codes):
         packed = _packed_codes(open_vectors(codes))
         n_bytes = packed.shape[1]
         n_bits = bits or (8 * n_bytes if model is None else model.n_bits_)
@@ -185,11 +198,16 @@ def _open_index(
         return HammingIndex(n_bits, n_threads=threads).add(packed, labels)
     if ids is not None:
         raise ValueError(f"{codes} is an index with its own ids: omit --ids.")
-    read_file(codes, "index", mapped=True)  # raises the error of a wrong file before the import of numba
+    for path in [codes] if shards is None else shards:
+        read_file(path, "index", mapped=True)  # raises the error of a wrong file before the import of numba
 
-    from proxcode.search import HammingIndex
+    from proxcode.search import HammingIndex, ShardedIndex
 
-    index = HammingIndex.load(codes, n_threads=threads)
+    index: HammingIndex | ShardedIndex
+    if shards is None:
+        index = HammingIndex.load(codes, n_threads=threads)
+    else:
+        index = ShardedIndex(codes, renumber=renumber, n_threads=threads)
     if bits not in (None, index.n_bits):
         raise ValueError(f"--bits {bits}: {codes} is an index of {index.n_bits} bits; omit --bits.")
     if model is not None and index.n_bits > model.n_bits_:
@@ -206,7 +224,7 @@ def _packed_codes(vectors: "Vectors") -> "NDArray[np.uint8]":
     return vectors.read()
 
 
-def _by_distance(X: "NDArray[Any]", index: "HammingIndex", vectors: "Vectors") -> "ByDistance":
+def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vectors: "Vectors") -> "ByDistance":
     """Rescore by the distance of vectors, of which row i belongs to code i whatever its id."""
     import numpy as np
 

@@ -6,7 +6,6 @@ the same names there.
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from proxcode.files._base import Choice, Column, FilePath, Vectors, existing_file, listing
 from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
+from proxcode.storage.listing import files_of
 from proxcode.utils.samples import Samples
 
 if TYPE_CHECKING:
@@ -81,16 +81,11 @@ def list_files(source: Any) -> list[Path]:
             raise ValueError("the list of files is empty: name at least one.")
         return paths
     path = Path(source)
-    if not stands_for_many(path):
+    found = files_of(path)
+    if found is None:
         return [path]
     if path.is_dir():
-        found = [file for file in path.iterdir() if file.suffix.lower() in VECTOR_FORMATS and file.is_file()]
-    else:
-        first = next(k for k, part in enumerate(path.parts) if glob.has_magic(part))
-        pattern = str(Path(*path.parts[first:]))
-        found = [file for file in Path(*path.parts[:first]).glob(pattern) if file.is_file()]
-    # Files under temporary names are being written.
-    found = sorted(file for file in found if not file.name.startswith((".", "_")))
+        found = [file for file in found if file.suffix.lower() in VECTOR_FORMATS]
     if not found:
         known = ", ".join(VECTOR_FORMATS)
         raise FileNotFoundError(f"{path} has no file of vectors: expected files with one of the suffixes {known}.")
@@ -99,7 +94,7 @@ def list_files(source: Any) -> list[Path]:
 
 def stands_for_many(path: Path) -> bool:
     """Return whether a path is a folder or a pattern, not the name of a file."""
-    return path.is_dir() or (glob.has_magic(str(path)) and not path.exists())
+    return files_of(path) is not None
 
 
 class FileSamples(Samples):

@@ -1,8 +1,12 @@
-"""Exact search among codes: `HammingIndex`, float queries, and rescoring of candidates by a finer distance."""
+"""Exact search among codes: `HammingIndex`, float queries, and rescoring of candidates by a finer distance.
+
+`ShardedIndex` searches several index files as one.
+"""
 
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.index import HammingIndex
 from proxcode.search.rescoring import ByDistance, ByFloatQueries, ByMargins, Rescoring
+from proxcode.search.sharded import ShardedIndex
 from proxcode.stores.base import Neighborhoods, Neighbors
 
 __all__ = [
@@ -14,4 +18,5 @@ __all__ = [
     "Neighborhoods",
     "Neighbors",
     "Rescoring",
+    "ShardedIndex",
 ]

@@ -126,7 +126,7 @@ class ExactSearch:
                 f"not enough memory for hash tables of {codes.n_codes:,} codes{reason}: all codes are scanned, with "
                 "the same results; pass tables=False to avoid the attempt.",
                 RuntimeWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     def _estimate_saving(self, codes: BytePlanes, queries: Codes, found: list[Found], k: int, radius: int) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
+from proxcode.utils.validation import check_integer, check_number
 
 Floats = NDArray[np.float32]
 Offsets = Callable[[Codes], ArrayLike]
@@ -96,6 +97,10 @@ class FloatQueries:
             tables = (tables[..., None] + costs[:, :, bit]).reshape(n_queries, n_bytes, 2 << bit)
         return cls(tables)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Arrays that a cluster sends may be read-only, for which Numba would compile the kernels again.
+        self.__dict__.update(state, tables=np.require(state["tables"], requirements=["C", "W"]))
+
     def __len__(self) -> int:
         return len(self.tables)
 
@@ -147,6 +152,23 @@ def offsets_of(function: Offsets, codes: Codes) -> Floats:
         raise ValueError(f"offsets returned NaN or a magnitude above {LARGEST:g}: expected finite offsets.")
     # A sum that starts with +0 is never -0, which the kernels would order before +0.
     return values.astype(np.float32) + np.float32(0)
+
+
+def check_queries(queries: ArrayLike | FloatQueries, n_bits: int) -> Codes | FloatQueries:
+    """Validate queries. Raises ValueError unless they are packed codes of `n_bits` bits or float queries for such."""
+    if not isinstance(queries, FloatQueries):
+        return check_codes(queries, n_bits)
+    n_bytes = -(-n_bits // 8)
+    if queries.n_bytes != n_bytes:
+        raise ValueError(
+            f"the float queries have tables for {queries.n_bytes} bytes: expected {n_bytes} bytes for {n_bits} bits."
+        )
+    return queries
+
+
+def check_radius(radius: float, queries: Codes | FloatQueries) -> float:
+    """Validate a radius. Raises unless it is a number, for packed codes an integer of at least 0."""
+    return check_number("radius", radius) if isinstance(queries, FloatQueries) else check_integer("radius", radius, 0)
 
 
 def _check_tables(tables: ArrayLike) -> Floats:

@@ -21,13 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
 from proxcode.search.exact import ExactSearch
-from proxcode.search.float_queries import FloatQueries
-from proxcode.search.planes import BytePlanes
-from proxcode.search.rescoring import Rescoring
+from proxcode.search.float_queries import FloatQueries, check_queries, check_radius
+from proxcode.search.planes import BytePlanes, FoundByQuery
+from proxcode.search.rescoring import Rescoring, check_rescoring, numbers_of_codes, rescored
 from proxcode.storage.container import Tensors, read_file, reading, write_file
 from proxcode.stores.base import MAX_BITS, CodeStore, Ids, Neighborhoods, Neighbors
 from proxcode.utils.locks import ForkSafeLock
-from proxcode.utils.validation import check_integer, check_number
+from proxcode.utils.validation import check_integer
 
 # Threads beyond any machine's.
 MAX_THREADS = 4096
@@ -42,6 +42,11 @@ class Snapshot(NamedTuple):
     codes: BytePlanes
     ids: Ids
     engine: ExactSearch
+
+    def find(self, queries: Codes | FloatQueries, k: int, radius: float) -> FoundByQuery:
+        """Find at most k codes per query, the nearest, at distance at most `radius`, an integer for packed codes."""
+        found = self.engine.find(self.codes, queries, k, radius)
+        return FoundByQuery.joined(found, np.float32 if isinstance(queries, FloatQueries) else np.int32)
 
 
 class HammingIndex(CodeStore):
@@ -157,28 +162,17 @@ class HammingIndex(CodeStore):
         Neighbors
             Arrays of shape (n_queries, min(k, number of stored codes)).
         """
-        queries, k = self._check_queries(codes), check_integer("k", k, 1)
-        oversample = check_number("oversample", oversample, at_least=1)
-        if rescore is not None and len(rescore) != len(queries):
-            raise ValueError(
-                f"rescore has {len(rescore)} rows for {len(queries)} query codes: expected one row per query code."
-            )
+        queries, k = check_queries(codes, self.n_bits), check_integer("k", k, 1)
+        check_rescoring(rescore, len(queries), oversample)
         now = self._snapshot
-        k = min(k, now.codes.n_codes)
-        n_candidates = k if rescore is None else int(min(now.codes.n_codes, np.ceil(k * oversample)))
-        found = now.engine.find(now.codes, queries, n_candidates, np.inf)
+        k, n_candidates = numbers_of_codes(rescore, k, oversample, now.codes.n_codes)
+        found = now.find(queries, n_candidates, np.inf)
         shape = (len(queries), n_candidates)
-        dtype = _distance_dtype(queries)
-        distance: NDArray[Any] = np.array([of_query.distance for of_query in found], dtype).reshape(shape)
-        position = np.array([of_query.position for of_query in found], np.int64).reshape(shape)
+        distance, position = found.distance.reshape(shape), found.position.reshape(shape)
         neighbor = now.ids.at(position)
         if rescore is None:
             return Neighbors(distance=distance, neighbor=neighbor)
-        candidates = enumerate(zip(position, neighbor, strict=True))
-        rescored = [rescore.distances(query, now.codes, *of_query) for query, of_query in candidates]
-        distance = np.array(rescored).reshape(shape)
-        order = np.argsort(distance, axis=1, kind="stable")[:, :k]
-        return Neighbors(np.take_along_axis(distance, order, axis=1), np.take_along_axis(neighbor, order, axis=1))
+        return rescored(rescore, k, now.codes, position, neighbor)
 
     def within(self, codes: ArrayLike | FloatQueries, radius: float) -> Neighborhoods:
         """Find all codes at distance at most `radius`.
@@ -190,27 +184,12 @@ class HammingIndex(CodeStore):
         radius : int, or float for float queries
             Largest distance, inclusive; rounded to single precision for float queries.
         """
-        queries = self._check_queries(codes)
-        is_float = isinstance(queries, FloatQueries)
-        radius = check_number("radius", radius) if is_float else check_integer("radius", radius, 0)
+        queries = check_queries(codes, self.n_bits)
+        radius = check_radius(radius, queries)
         now = self._snapshot
-        found = now.engine.find(now.codes, queries, now.codes.n_codes, radius)
-        offsets = np.cumsum([0, *(len(of_query.position) for of_query in found)])
-        # The empty arrays set the dtype if there are no queries.
-        distance = np.concatenate([np.empty(0, _distance_dtype(queries)), *(of_query.distance for of_query in found)])
-        position = np.concatenate([np.empty(0, np.int64), *(of_query.position for of_query in found)])
-        return Neighborhoods(offsets=offsets, distance=distance, neighbor=now.ids.at(position))
-
-    def _check_queries(self, queries: ArrayLike | FloatQueries) -> Codes | FloatQueries:
-        if not isinstance(queries, FloatQueries):
-            return check_codes(queries, self.n_bits)
-        n_bytes = self._snapshot.codes.n_bytes
-        if queries.n_bytes != n_bytes:
-            raise ValueError(
-                f"the float queries have tables for {queries.n_bytes} bytes: expected {n_bytes} bytes for "
-                f"{self.n_bits} bits."
-            )
-        return queries
+        found = now.find(queries, now.codes.n_codes, radius)
+        offsets = np.concatenate([[0], np.cumsum(found.n_found)])
+        return Neighborhoods(offsets=offsets, distance=found.distance, neighbor=now.ids.at(found.position))
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the index to a file, atomically; hash tables are not saved.
@@ -272,7 +251,3 @@ def _checked(n_bits: int, planes: Any, ids: Any, *, in_full: bool) -> tuple[Code
         if ids is not None and len(np.unique(ids)) < len(ids):
             raise ValueError("its array 'ids' holds an id more than once; save the index again")
     return planes, ids
-
-
-def _distance_dtype(queries: Codes | FloatQueries) -> type[np.float32] | type[np.int32]:
-    return np.float32 if isinstance(queries, FloatQueries) else np.int32

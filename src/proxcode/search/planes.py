@@ -5,7 +5,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from proxcode.hamming import Codes
 
@@ -56,6 +56,22 @@ class Found(NamedTuple):
 
     distance: NDArray[Any]
     position: NDArray[np.int64]
+
+
+class FoundByQuery(NamedTuple):
+    """Codes found for all queries, query after query, each as in `Found`; `n_found` is their number for each query."""
+
+    n_found: NDArray[np.int64]
+    distance: NDArray[Any]
+    position: NDArray[np.int64]
+
+    @classmethod
+    def joined(cls, found: Sequence[Found], dtype: DTypeLike) -> "FoundByQuery":
+        """Join the codes found for each query; `dtype` is that of the distances."""
+        # The empty arrays set the dtype if there are no queries.
+        distance = np.concatenate([np.empty(0, dtype), *(of_query.distance for of_query in found)])
+        position = np.concatenate([np.empty(0, np.int64), *(of_query.position for of_query in found)])
+        return cls(np.array([len(of_query.position) for of_query in found], np.int64), distance, position)
 
 
 def split_by_query(

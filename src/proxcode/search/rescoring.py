@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from proxcode.hamming import as_margins, asymmetric_distances
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes
+from proxcode.stores.base import Neighbors
+from proxcode.utils.validation import check_number
 
 Positions = NDArray[np.int64]
 Ids = NDArray[np.int64]
@@ -118,3 +120,38 @@ class ByDistance(Rescoring):
         else:
             found = np.asarray(self.vectors[ids])
         return cdist(self.queries[query : query + 1], found, self.metric)[0]
+
+
+def check_rescoring(rescore: Rescoring | None, n_queries: int, oversample: float) -> None:
+    """Validate the rescoring of a search. Raises ValueError unless it has one row per query."""
+    check_number("oversample", oversample, at_least=1)
+    if rescore is not None and len(rescore) != n_queries:
+        raise ValueError(
+            f"rescore has {len(rescore)} rows for {n_queries} query codes: expected one row per query code."
+        )
+
+
+def numbers_of_codes(rescore: Rescoring | None, k: int, oversample: float, n_codes: int) -> tuple[int, int]:
+    """Return how many of `n_codes` codes a search returns for each query, and how many are its candidates."""
+    k = min(k, n_codes)
+    return k, k if rescore is None else int(min(n_codes, np.ceil(k * oversample)))
+
+
+def rescored(rescore: Rescoring, k: int, codes: BytePlanes, position: Positions, neighbor: Ids) -> Neighbors:
+    """Order candidates by a rescoring; return the k nearest of each query.
+
+    Parameters
+    ----------
+    rescore : Rescoring
+    k : int
+    codes : BytePlanes
+    position : ndarray of int64, shape (n_queries, n_candidates)
+        Positions of the candidates in `codes`.
+    neighbor : ndarray of int64, shape (n_queries, n_candidates)
+        Ids of the candidates.
+    """
+    candidates = enumerate(zip(position, neighbor, strict=True))
+    distances = [rescore.distances(query, codes, *of_query) for query, of_query in candidates]
+    distance = np.array(distances).reshape(position.shape)
+    order = np.argsort(distance, axis=1, kind="stable")[:, :k]
+    return Neighbors(np.take_along_axis(distance, order, axis=1), np.take_along_axis(neighbor, order, axis=1))

@@ -114,6 +114,13 @@ def kind_of(path: str | os.PathLike[str]) -> str:
         return str(_read_header(path, file)[0]["kind"])
 
 
+def digest_of(path: str | os.PathLike[str]) -> str:
+    """Return the digest in a file of ours, which tells it from files of other content, or say why it is none."""
+    path = _existing(path)
+    with path.open("rb") as file:
+        return str(_read_header(path, file)[0]["digest"])
+
+
 def _existing(path: str | os.PathLike[str]) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path={path!r}: expected the path of a file.")
