@@ -35,7 +35,7 @@ from proxcode.storage.timer import CheckpointTimer
 from proxcode.threshold import Threshold
 from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.html import HTMLSummaryMixin
-from proxcode.utils.progress import ProgressDisplay
+from proxcode.utils.progress import ProgressDisplay, shows_progress
 from proxcode.utils.validation import (
     check_component,
     check_different,
@@ -98,15 +98,13 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
     Attributes
     ----------
     codes_ : ndarray of uint8, shape (n_samples, ceil(n_bits_ / 8))
-        Packed codes of the training samples: those of `encode`. Where `error_correction` is off, the cuts of the
-        samples that took part in them.
+        Packed codes of the training samples: those of `encode`, or cuts where `error_correction` is off.
     radius_ : int
         Hamming distance up to which two codes count as near: floor(alpha_ / 2), at least 0.
     alpha_ : float
         Learned threshold on twice the Hamming distance, as in the paper; negative for some short codes.
     n_bits_ : int
-        Number of bits learned: `n_bits`, fewer where `loss_target` was met or the fit was interrupted, more after
-        `extend`.
+        Number of bits learned: fewer than `n_bits` after `loss_target` or an interrupt, more after `extend`.
     history_ : list of BitRecord
         Figures of each bit: threshold, loss, accuracy of the hash function, time.
     training_loss_ : float
@@ -177,6 +175,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         components = {"threshold": rules.threshold, "weights": rules.weights, "cut": rules.cut}
         return cls(n_bits, **{**components, "hash_function": SVMHash(), **parameters})
 
+    @shows_progress
     def fit(self, X: ArrayLike, y: Any = None, *, checkpoint: FilePath | None = None) -> Self:
         """Learn a code.
 
@@ -219,6 +218,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         self._learn(learned, rules, X, y, n_bits, loss_target, checkpoint)
         return self
 
+    @shows_progress
     def extend(self, n_bits: int, X: ArrayLike, y: Any = None) -> Self:
         """Learn further bits, up to `n_bits_ = n_bits`; those already learned are kept.
 

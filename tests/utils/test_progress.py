@@ -178,3 +178,15 @@ def test_work_goes_on_where_progress_cannot_be_written(file):
             clock.now += 20
             progress.update(3)
     assert progress.done == 9
+
+
+def test_passes_over_samples_show_progress_where_a_fit_is_verbose(monkeypatch, capsys):
+    from proxcode import ProximityPreservingCode
+
+    monkeypatch.setattr("proxcode.utils.samples.PIECE", 64)
+    monkeypatch.setattr("proxcode.utils.progress.INTERVAL", 0.0)
+    X = np.random.default_rng(0).standard_normal((200, 4))
+    ProximityPreservingCode(4, random_state=0).fit(X, X[:, 0] > 0)
+    assert capsys.readouterr().err == ""
+    ProximityPreservingCode(4, random_state=0, verbose=True).fit(X, X[:, 0] > 0)
+    assert "read 64 of 200 samples" in capsys.readouterr().err

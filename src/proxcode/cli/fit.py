@@ -18,7 +18,7 @@ from proxcode.cli.options import (
     proximity_options,
     vector_options,
 )
-from proxcode.cli.printing import learned_figures, show
+from proxcode.cli.printing import learned_figures, recall_figure, show
 
 if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
@@ -132,7 +132,8 @@ def fit(
     of = {} if samples is None else {"of": n_rows}
     figures = learned_figures(model.history_, model.training_loss_)
     sizes = {"samples": len(model.codes_), **of, "samples of pairs": model.n_paired_samples_}
-    show(as_json, {"model": str(output), **figures, **sizes})
+    recall = recall_figure(getattr(model.proximity_, "recall_", 1.0))
+    show(as_json, {"model": str(output), **figures, **sizes, **recall})
 
 
 def _model(

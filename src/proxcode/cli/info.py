@@ -11,7 +11,7 @@ import click
 
 from proxcode.cli.inputs import holds_vectors
 from proxcode.cli.options import FILE, as_json
-from proxcode.cli.printing import learned_figures, show
+from proxcode.cli.printing import learned_figures, recall_figure, show
 
 if TYPE_CHECKING:
     from proxcode.storage.container import Tensors
@@ -71,6 +71,7 @@ def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", siz
             **learned_figures(history, content.get("training_loss")),
             "samples": len(tensors["codes"]),
             **({"samples of pairs": n_paired} if (n_paired := content.get("n_paired")) else {}),
+            **recall_figure(proximity["state"]["values"]["dict"].get("recall", 1.0)),
             "features": content["n_features"],
             "kind of code": kind,
             "near": component_text(proximity, tensors),

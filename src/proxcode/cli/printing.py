@@ -57,6 +57,11 @@ def learned_figures(history: "Sequence[BitRecord]", training_loss: float | None)
     return {"bits": len(history), "radius": last.radius, **known}
 
 
+def recall_figure(recall: float) -> dict[str, float]:
+    """Return the recall of the near pairs that a code was learned from, where a search did not find all of them."""
+    return {"recall of near pairs": recall} if recall < 1 else {}
+
+
 def aligned_columns(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     """Return aligned columns below a line of names; columns of numbers are right-aligned.
 

@@ -4,6 +4,8 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
+from functools import wraps
 from typing import Any, Self, TextIO, TypeVar
 
 # Shortest time between two lines, in seconds.
@@ -12,6 +14,10 @@ INTERVAL = 10.0
 GONE = (OSError, ValueError)
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+# Whether passes over samples show their progress: those of a fit with `verbose`.
+_is_verbose: ContextVar[bool] = ContextVar("is_verbose", default=False)
 
 
 class ProgressDisplay:
@@ -109,6 +115,25 @@ class ProgressDisplay:
         line = f"{self.verb} {self.done:,} of {self.total:,} {self.unit}"
         n_timed, n_left = self.done - self._done_before, self.total - self.done
         return f"{line}, {duration(elapsed * n_left / n_timed)} left" if n_timed > 0 and n_left > 0 else line
+
+
+def shows_progress(method: Method) -> Method:
+    """Let passes over samples show their progress in a method of an estimator with `verbose`."""
+
+    @wraps(method)
+    def wrapped(self: Any, *arguments: Any, **named: Any) -> Any:
+        token = _is_verbose.set(bool(self.verbose))
+        try:
+            return method(self, *arguments, **named)
+        finally:
+            _is_verbose.reset(token)
+
+    return wrapped  # type: ignore[return-value]
+
+
+def progress_of_pass(n_samples: int) -> ProgressDisplay:
+    """Return the display of one pass over samples, which shows nothing unless a method asked for it."""
+    return ProgressDisplay("read", "samples", n_samples, shown=_is_verbose.get())
 
 
 def track(items: Iterable[T], verb: str, unit: str, *, shown: bool = True) -> Iterator[T]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from proxcode.utils.blocks import BLOCK, map_blocks
 from proxcode.utils.engine import LOCAL, Engine
+from proxcode.utils.progress import progress_of_pass
 from proxcode.utils.rows import Index, Rows
 
 # Rows of a piece: those that are read at once.
@@ -87,17 +88,15 @@ class Samples(ABC):
             Rows of a block.
         along : sequence of arrays with a row for each sample
         """
-        pieces = self._pieces(along)
-        for piece, results in zip(pieces, self.engine.map(_Mapped(function, size), pieces), strict=True):
+        for piece, results in self._computed(_Mapped(function, size), along):
             for k, result in enumerate(results):
                 start = piece.start + k * size
                 yield slice(start, min(start + size, piece.stop)), result
 
     def sum(self, function: Callable[..., Sums], size: int = BLOCK, along: Sequence[NDArray[Any]] = ()) -> Sums:
         """Return the sums of function(samples, *values), a tuple of arrays, over blocks; parameters as in `map`."""
-        pieces = self._pieces(along)
         totals: Sums | None = None
-        for sums in self.engine.map(_Summed(function, size), pieces):
+        for _, sums in self._computed(_Summed(function, size), along):
             totals = _added(totals, sums)
         if totals is None:
             raise ValueError("there are no samples: expected at least one.")
@@ -118,11 +117,20 @@ class Samples(ABC):
         """Limits and digests of all samples, from one pass over them."""
         return Scan.joined([scan for _, scan in self.map(scan_of, PIECE)])
 
-    def _pieces(self, along: Sequence[NDArray[Any]]) -> list[_Piece]:
+    def _computed(self, function: _Mapped, along: Sequence[NDArray[Any]]) -> Iterator[tuple[_Piece, Any]]:
+        """Yield the pieces and what a function gives for them; show progress where there are several."""
         slices = [slice(start, min(start + PIECE, len(self))) for start in range(0, len(self), PIECE)]
-        return [
+        pieces = [
             _Piece(rows.start, rows.stop, self.reader(rows), tuple(values[rows] for values in along)) for rows in slices
         ]
+        results = self.engine.map(function, pieces)
+        if len(pieces) == 1:
+            yield pieces[0], next(results)
+            return
+        with progress_of_pass(len(self)) as progress:
+            for piece, result in zip(pieces, results, strict=True):
+                yield piece, result
+                progress.update(piece.stop - piece.start)
 
 
 class InMemory(Samples):
