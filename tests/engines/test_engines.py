@@ -1,6 +1,7 @@
 """All engines keep one contract, and give the bits of a local fit. `make test-engines` installs Ray and Spark."""
 
 import os
+import shutil
 import signal
 import time
 
@@ -27,6 +28,8 @@ def engine(request):
     """Return an engine with workers on this machine; closed, it leaves no process behind."""
     make, library = ENGINES[request.param]
     pytest.importorskip(library, reason=f"{library} is not installed: make test-engines")
+    if library == "pyspark" and not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java: install default-jre-headless")
     before = set(psutil.Process().children(recursive=True))
     with pytest.MonkeyPatch.context() as monkeypatch:
         # Ray reports its use to its makers unless told otherwise.
