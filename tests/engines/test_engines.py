@@ -196,4 +196,3 @@ class Deadly(Engine):
 def test_a_fit_survives_the_death_of_a_worker(engine, data, files, tmp_path):
     check_fit("linear", Deadly(engine, tmp_path), data, files)
     assert (tmp_path / "killed").exists()
-
