@@ -71,7 +71,7 @@ def measure(folder, model, repeats):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=50_000, help="rows of a file")
+    parser.add_argument("--rows", type=int, default=50_000, help="rows of a file; a task has 65,536 rows of any files")
     parser.add_argument("--repeats", type=int, default=3, help="the shortest time of so many is taken")
     options = parser.parse_args()
     centres = np.random.default_rng(0).normal(size=(10, N_COLUMNS))
