@@ -4,11 +4,12 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
+ENGINES := .venv-engines
 # Tests run in several processes: more threads of OpenMP would wait for one another. BLAS keeps two threads, since tests
 # compare bits between numbers of threads.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=2
 
-.PHONY: demo test test-lowest mutants lint format bench bench-data reproduce figures clean
+.PHONY: demo test test-lowest test-engines mutants lint format bench bench-data reproduce figures clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -32,6 +33,15 @@ $(LOWEST)/.ready: pyproject.toml tests/helpers/lowest_versions.py
 # The suite with the lowest versions that pyproject.toml accepts, which may use what their own libraries have deprecated.
 test-lowest: $(LOWEST)/.ready
 	$(THREADS) $(LOWEST)/bin/python -m pytest -W ignore::DeprecationWarning --numprocesses auto --maxprocesses 4 --dist loadfile
+
+$(ENGINES)/.ready: pyproject.toml constraints.txt constraints-engines.txt
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --constraint constraints-engines.txt --editable '.[tables,dask,ray,spark]' pytest
+	touch $@
+
+# Samples in files on Dask, Ray and Spark, which needs Java (Debian: default-jre-headless); make test has Dask alone.
+test-engines: $(ENGINES)/.ready
+	$(THREADS) $(ENGINES)/bin/python -m pytest tests/engines
 
 mutants: $(VENV)/.ready
 	$(BIN)/python tests/mutants.py

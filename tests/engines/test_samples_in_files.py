@@ -13,12 +13,14 @@ from proxcode.utils.samples import InMemory
 
 
 class Reversed(Engine):
-    """Computes all tasks in reverse order, from copies that went through pickle, as a cluster may."""
+    """Computes all tasks in reverse order, from pickled copies whose arrays are read-only, as a cluster may."""
 
     def map(self, function, tasks):
         import cloudpickle
 
-        function, tasks = cloudpickle.loads(cloudpickle.dumps((function, list(tasks))))
+        buffers = []
+        pickled = cloudpickle.dumps((function, list(tasks)), protocol=5, buffer_callback=buffers.append)
+        function, tasks = cloudpickle.loads(pickled, buffers=[bytes(buffer.raw()) for buffer in buffers])
         results = [function(task) for task in reversed(tasks)]
         yield from reversed(results)
 

@@ -32,7 +32,8 @@ class DaskEngine(Engine):
         distributed = import_library("dask", "distributed")
         self._owned: list[Any] = []
         if client is None:
-            cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=None)
+            # Any free port: another cluster of this machine may have the usual one.
+            cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
             client = distributed.Client(cluster)
             self._owned = [client, cluster]
         elif isinstance(client, str):

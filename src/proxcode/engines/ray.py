@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from proxcode.engines._base import TASKS_AHEAD, import_library, in_order, run_task
@@ -28,12 +29,13 @@ class RayEngine(Engine):
         self._is_owned = not ray.is_initialized()
         if self._is_owned:
             local = {"num_cpus": n_cores(), "include_dashboard": False} if address is None else {}
-            ray.init(address=address, log_to_driver=False, **local)
+            ray.init(address=address or "local", log_to_driver=False, **local)
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Yield the results; parameters as in `Engine.map`."""
         ray = self._ray
-        sent, remote = ray.put(function), ray.remote(num_cpus=1)(run_task)
+        # A reference in a list is not resolved for each task anew.
+        sent, remote = [ray.put(function)], ray.remote(num_cpus=1)(_run)
         return in_order(
             submit=lambda task: remote.remote(sent, task),
             result=self._result,
@@ -53,3 +55,14 @@ class RayEngine(Engine):
         """Disconnect from the cluster, where the engine connected to it."""
         if self._is_owned and self._ray.is_initialized():
             self._ray.shutdown()
+
+
+def _run(sent: list[Any], task: Any) -> Any:
+    """Run a task in a worker."""
+    return run_task(_received(sent[0]), task)
+
+
+@lru_cache(maxsize=1)
+def _received(reference: Any) -> Any:
+    """Return the function that was sent, which a worker unpickles once; its arrays are read-only."""
+    return import_library("ray", "ray").get(reference)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -25,27 +27,70 @@ class SparkEngine(Engine):
     def __init__(self, session: Any = None) -> None:
         sql = import_library("spark", "pyspark.sql")
         self._is_owned = session is None or isinstance(session, str)
-        if self._is_owned:
-            builder = sql.SparkSession.builder.appName("proxcode").master(session or "local[*]")
-            if session is None:
-                # The name of this machine need not lead to it.
-                builder = builder.config("spark.driver.host", "127.0.0.1")
-            session = builder.config("spark.ui.enabled", "false").getOrCreate()
+        self._starts_java = import_library("spark", "pyspark").SparkContext._gateway is None
+        if session is None:
+            # The name of this machine need not lead to it; a task may fail three times, as on a cluster.
+            builder = sql.SparkSession.builder.master("local[*,4]").config("spark.driver.host", "127.0.0.1")
+            builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
+            session = builder.appName("proxcode").getOrCreate()
+            session.sparkContext.pythonExec = sys.executable
+        elif isinstance(session, str):
+            session = sql.SparkSession.builder.master(session).appName("proxcode").getOrCreate()
         self.session = session
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Yield the results; parameters as in `Engine.map`. Tasks are run in batches, since a batch keeps its order."""
         context = self.session.sparkContext
-        sent = context.broadcast(function)
+        sent = context.broadcast(_Sent(function))
         try:
             size = TASKS_AHEAD * max(1, context.defaultParallelism)
             for start in range(0, len(tasks), size):
                 batch = tasks[start : start + size]
-                yield from context.parallelize(batch, len(batch)).map(lambda task: run_task(sent.value, task)).collect()
+                for result, error in context.parallelize(batch, len(batch)).map(_Run(sent)).collect():
+                    if error is not None:
+                        raise error
+                    yield result
         finally:
             sent.destroy()
 
     def close(self) -> None:
-        """Stop the session, where the engine started it."""
-        if self._is_owned:
-            self.session.stop()
+        """Stop the session and its Java process, where the engine started them."""
+        if not self._is_owned:
+            return
+        self._is_owned = False
+        context = type(self.session.sparkContext)
+        self.session.stop()
+        if self._starts_java:
+            # Spark keeps the process, which ends with its standard input, for the next session.
+            gateway, context._gateway, context._jvm = context._gateway, None, None
+            gateway.shutdown()
+            gateway.proc.stdin.close()
+            gateway.proc.wait()
+
+
+class _Sent:
+    """A function that pickle can send: Spark broadcasts values by pickle, which knows no functions without a name."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        dumps = import_library("spark", "pyspark.cloudpickle").dumps
+        return _unpickled, (dumps(self.function),)
+
+
+def _unpickled(function: bytes) -> _Sent:
+    return _Sent(pickle.loads(function))
+
+
+class _Run:
+    """Runs a task in a worker; its own error is a result, since Spark would run it again and hide its type."""
+
+    def __init__(self, sent: Any) -> None:
+        self.sent = sent
+
+    def __call__(self, task: Any) -> tuple[Any, Exception | None]:
+        try:
+            return run_task(self.sent.value.function, task), None
+        except Exception as error:
+            return None, error

@@ -1,0 +1,80 @@
+"""Seconds to encode 8 Parquet files of 50,000 x 512 in one thread, and on the engines that are installed.
+
+An engine has a worker for each core of this machine. `same_codes` tells whether its codes are byte for byte those of
+one thread, `ratio` is the time of one thread divided by that of the engine. Files are encoded once before the time is
+taken: workers import libraries and compile kernels only once.
+
+python benchmarks/engines.py [--rows 2000]
+"""
+
+import argparse
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from _common import best_of, record
+from proxcode import ProximityPreservingCode
+from proxcode.engines import DaskEngine, RayEngine, SparkEngine
+from proxcode.files import open_samples
+from proxcode.utils.threads import limited_threads, n_cores
+
+N_FILES, N_COLUMNS, N_BITS = 8, 512, 64
+ENGINES = {"distributed": DaskEngine, "ray": RayEngine, "pyspark": SparkEngine}
+
+
+def write_files(folder, centres, n_rows):
+    for k in range(N_FILES):
+        rng = np.random.default_rng(k)
+        X = (centres[rng.integers(0, len(centres), n_rows)] + rng.normal(size=(n_rows, N_COLUMNS))).astype(np.float32)
+        lists = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), N_COLUMNS)
+        pq.write_table(pa.table({"vector": lists}), folder / f"{k}.parquet")
+
+
+def fit(centres):
+    rng = np.random.default_rng(N_FILES)
+    y = rng.integers(0, len(centres), 2000)
+    X = (centres[y] + rng.normal(size=(len(y), N_COLUMNS))).astype(np.float32)
+    return ProximityPreservingCode(N_BITS, random_state=0).fit(X, y)
+
+
+def row(engine, n_rows, n_workers, seconds, alone, is_same):
+    return {
+        "engine": engine,
+        "workers": n_workers,
+        "rows": n_rows,
+        "seconds": seconds,
+        "ratio": alone / seconds,
+        "same_codes": is_same,
+    }
+
+
+def measure(folder, model, repeats):
+    with limited_threads(1):
+        samples = open_samples(folder)
+        codes = model.encode(samples)
+        alone = best_of(lambda: model.encode(samples), repeats)
+    rows = [row("one thread", len(codes), 1, alone, alone, True)]
+    for library, make in ENGINES.items():
+        if find_spec(library) is None:
+            continue
+        with make() as engine:
+            samples = open_samples(folder, engine=engine)
+            is_same = np.array_equal(model.encode(samples), codes)
+            seconds = best_of(lambda samples=samples: model.encode(samples), repeats)
+        rows.append(row(make.__name__, len(codes), n_cores(), seconds, alone, is_same))
+    return rows
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=50_000, help="rows of a file; a task has 65,536 rows of any files")
+    parser.add_argument("--repeats", type=int, default=3, help="the shortest time of so many is taken")
+    options = parser.parse_args()
+    centres = np.random.default_rng(0).normal(size=(10, N_COLUMNS))
+    with tempfile.TemporaryDirectory() as name:
+        write_files(Path(name), centres, options.rows)
+        record("engines", measure(Path(name), fit(centres), options.repeats))

@@ -1,0 +1,48 @@
+"""DaskEngine on a cluster that someone else started."""
+
+import os
+import signal
+import time
+
+import pytest
+from distributed import Client, LocalCluster
+
+from proxcode.engines import DaskEngine, make_engine
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        yield cluster
+
+
+def test_a_client_or_an_address_leads_to_the_workers(cluster):
+    with Client(cluster) as client:
+        workers = set(client.run(os.getpid).values())
+        for engine in (DaskEngine(client), DaskEngine(cluster.scheduler_address)):
+            with engine:
+                assert set(engine.map(lambda task: os.getpid(), range(6))) <= workers
+        with make_engine("dask", cluster.scheduler_address) as engine:
+            assert list(engine.map(str, range(3))) == ["0", "1", "2"]
+        # Engines close what they opened, not the client or the cluster of the caller.
+        assert client.submit(abs, -1).result() == 1
+
+
+def test_a_map_survives_a_worker_that_is_killed(cluster):
+    def slow(task):
+        time.sleep(0.05)
+        return task * task
+
+    with Client(cluster) as client:
+        results = DaskEngine(client).map(slow, range(40))
+        found = [next(results) for _ in range(5)]
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        assert found + list(results) == [task * task for task in range(40)]
+
+
+def test_an_abandoned_map_is_cancelled(cluster):
+    with Client(cluster) as client:
+        results = DaskEngine(client).map(lambda task: time.sleep(0.5), range(40))
+        next(results)
+        results.close()
+        assert client.submit(abs, -1).result(timeout=5) == 1
