@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from proxcode.files._base import ROWS_AT_ONCE, Choice, Vectors, bad_start, choose, import_optional, listing, readable
 
+# Options by which a row group of a Parquet file is read in small parts; by default it is held in memory as a whole.
+STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**16}
 NUMERIC = {f"{sign}int{8 * size}" for sign in ("", "u") for size in (1, 2, 4, 8)} | {"halffloat", "float", "double"}
 
 
@@ -73,7 +75,7 @@ class ParquetFile(ArrowFile):
 
     def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
         """Yield record batches; row groups before `start` are not read."""
-        with _readable(self.path) as pa, pa.parquet.ParquetFile(self.path) as file:
+        with _readable(self.path) as pa, pa.parquet.ParquetFile(self.path, **STREAMED) as file:
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             groups = [group for group, end in enumerate(np.cumsum(sizes, dtype=np.int64)) if end > start]
             done = sum(sizes[: groups[0]]) if groups else 0
