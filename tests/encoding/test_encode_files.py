@@ -15,9 +15,11 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 
 from helpers.command_line import without_progress
-from proxcode import KernelHash, LinearHash, ProximityPreservingCode, encode_files
+from proxcode import ClassifierHash, KernelHash, LinearHash, ProximityPreservingCode, encode_files
 from proxcode.files import read_labels
 from proxcode.utils.engine import LocalEngine
 
@@ -301,6 +303,25 @@ def test_inputs_and_folders_that_do_not_fit_together_are_refused(model, X, vecto
     assert not (tmp_path / "codes").exists()
     # A pattern beside the folder, and the same file named twice.
     assert encode_files(model, ["vectors/*.npy", "vectors/b.npy"], "codes").rows == 100
+
+
+def test_only_fitted_models_encode(vectors, tmp_path):
+    with pytest.raises(NotFittedError):
+        encode_files(ProximityPreservingCode(16), vectors, tmp_path / "codes")
+    with pytest.raises(TypeError, match=r"model='m\.proxcode': expected a fitted ProximityPreservingCode"):
+        encode_files("m.proxcode", vectors, tmp_path / "codes")
+
+
+def test_a_classifier_has_a_fingerprint(X, tmp_path):
+    pytest.importorskip("skops")
+    prints = []
+    for strength in (1.0, 1e-4):
+        hash_function = ClassifierHash(LogisticRegression(C=strength))
+        model = ProximityPreservingCode(4, hash_function=hash_function, random_state=0).fit(X[:200], X[:200, 0] > 0)
+        model.save(tmp_path / "m.proxcode")
+        prints.append(model.fingerprint())
+        assert ProximityPreservingCode.load(tmp_path / "m.proxcode", trusted=[]).fingerprint() == prints[-1]
+    assert prints[0] != prints[1]
 
 
 def test_a_saved_model_has_the_fingerprint_of_the_model(model, tmp_path):

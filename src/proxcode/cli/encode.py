@@ -219,7 +219,9 @@ def encode_file(
 
 def _check_suffix(output: Path) -> None:
     if output.suffix != ".npy":
-        raise ValueError(f"{output.name}: codes are written as .npy; choose a name with this suffix.")
+        raise ValueError(
+            f"{output.name}: codes are written as .npy; choose a name with this suffix, or a folder, with / at its end."
+        )
 
 
 def _complete_rows(file: BinaryIO, n_bytes: int) -> int:

@@ -115,10 +115,13 @@ def encode_files(
     (['a.parquet', 'b.parquet'], 300, {})
     """
     outputs = plan_outputs(source, output)
+    if not hasattr(model, "fingerprint"):
+        raise TypeError(f"model={model!r}: expected a fitted ProximityPreservingCode.")
+    fingerprint = model.fingerprint()
     n_bits = model.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, model.n_bits_)
     chosen, dropped = ([names] if isinstance(names, str) else names for names in (columns, drop))
     choice = {"key": key, "columns": chosen and list(chosen), "drop": list(dropped or ()), "code_column": code_column}
-    settings = {"model": model.fingerprint(), "n_bits": str(n_bits), "choice": json.dumps(choice)}
+    settings = {"model": fingerprint, "n_bits": str(n_bits), "choice": json.dumps(choice)}
     tasks = {path: Task.of(path, target, settings) for path, target in outputs.items()}
     folder = Path(output).absolute()
     manifest = Manifest.read(folder, settings, {task.name for task in tasks.values()}, overwrite)
