@@ -47,7 +47,7 @@ PUBLIC = (
     *("ClassifierHash", "FloatQueries", "GivenPairs", "HammingIndex", "KernelHash", "LinearHash", "Nearest"),
     *("NewClassHash", "ProximityPreservingCode", "ReconstructionHash", "RotationHash", "SVMHash", "SameLabel"),
     *("ShardedIndex", "SharedLabel", "WithinRadius"),
-    *("frustration", "in_sample_code", "max_cut", "pack", "signed_cut", "unpack"),
+    *("encode_files", "frustration", "in_sample_code", "max_cut", "open_samples", "pack", "signed_cut", "unpack"),
 )
 
 

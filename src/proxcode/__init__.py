@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from proxcode.cut import frustration as frustration
     from proxcode.cut import max_cut as max_cut
     from proxcode.cut import signed_cut as signed_cut
+    from proxcode.encoding import encode_files as encode_files
+    from proxcode.files import open_samples as open_samples
     from proxcode.hamming import pack as pack
     from proxcode.hamming import unpack as unpack
     from proxcode.hashing import ClassifierHash as ClassifierHash
@@ -39,6 +41,8 @@ _NAMES = {
     "bits": ("in_sample_code",),
     "code": ("ProximityPreservingCode",),
     "cut": ("frustration", "max_cut", "signed_cut"),
+    "encoding": ("encode_files",),
+    "files": ("open_samples",),
     "hamming": ("pack", "unpack"),
     "hashing": (
         "ClassifierHash",

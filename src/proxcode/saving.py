@@ -26,7 +26,7 @@ from proxcode.metrics import BitRecord
 from proxcode.proximity import Proximity, WithinRadius
 from proxcode.storage.components import ComponentWriter, with_subclasses
 from proxcode.storage.container import reading
-from proxcode.storage.model_file import ModelFile, read_model, write_model
+from proxcode.storage.model_file import ModelFile, model_digest, read_model, write_model
 from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
 from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
@@ -83,25 +83,6 @@ class SavedModel:
     learned: Learned
     n_features: int
     feature_names: list[str] | None
-
-
-def write(path: FilePath, model: SavedModel, overwrite: bool = True) -> None:
-    """Write a model file atomically."""
-    learned = model.learned
-    values = {
-        "seed": learned.seed,
-        "history": [record.numbers() for record in learned.history],
-        "alpha": learned.history[-1].alpha,
-        "n_features": model.n_features,
-        "feature_names": model.feature_names,
-        "data": learned.data,
-        "unit": learned.unit,
-        "training_loss": None if math.isnan(learned.training_loss) else learned.training_loss,
-        "n_paired": learned.n_paired,
-    }
-    components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
-    stored = ModelFile(_storable(model.parameters), components, values, learned.codes)
-    write_model(path, stored, component_classes(), overwrite=overwrite)
 
 
 def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
@@ -177,10 +158,30 @@ class SavingMixin(BaseEstimator):
         setting of `set_output`. A `random_state` that is a generator is stored as None; the seed that was drawn from it
         is kept, so that `extend` continues in the same way. Numbers of NumPy's types become Python's.
         """
+        write_model(path, self._stored(), component_classes(), overwrite=overwrite)
+
+    def fingerprint(self) -> str:
+        """Return a SHA-256 digest of the fitted model, the same after saving and loading; files of codes hold it."""
+        return model_digest(self._stored(), component_classes())
+
+    def _stored(self) -> ModelFile:
+        """Return the model as its file holds it."""
         check_is_fitted(self, "n_bits_")
         self._check_savable()
-        names = getattr(self, "feature_names_in_", np.array([])).tolist() or None
-        write(path, SavedModel(self.get_params(deep=False), self._learned(), self.n_features_in_, names), overwrite)
+        learned = self._learned()
+        values = {
+            "seed": learned.seed,
+            "history": [record.numbers() for record in learned.history],
+            "alpha": learned.history[-1].alpha,
+            "n_features": self.n_features_in_,
+            "feature_names": getattr(self, "feature_names_in_", np.array([])).tolist() or None,
+            "data": learned.data,
+            "unit": learned.unit,
+            "training_loss": None if math.isnan(learned.training_loss) else learned.training_loss,
+            "n_paired": learned.n_paired,
+        }
+        components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
+        return ModelFile(_storable(self.get_params(deep=False)), components, values, learned.codes)
 
     def _check_savable(self) -> None:
         """Raise TypeError for a subclass of the user's own: loading would give the base class."""

@@ -47,6 +47,9 @@ FAIL = {
     "encode api.proxcode codes.npy -o c.npy": "features, but the model was fitted to 64",
     f"encode api.proxcode train.npy -o c.npy --bits {N_BITS + 1}": "the code length of the model",
     "encode api.proxcode train.npy -o c.csv": "codes are written as .npy",
+    "encode api.proxcode gone/*.npy -o c": "has no file of vectors",
+    "encode api.proxcode train.npy new.npy -o codes.npy": "codes.npy is a file",
+    "encode api.proxcode train.npy sub/train.npy -o c": "would both be train.parquet",
     "search gone.npy codes.npy": "there is no file gone.npy",
     "search gone.index codes.npy": "there is no file gone.index",
     "search api.proxcode codes.npy": "not an index",
@@ -65,6 +68,8 @@ FAIL = {
 @pytest.fixture(scope="module")
 def inputs(folder):
     (folder / "torn.proxcode").write_bytes((folder / "api.proxcode").read_bytes()[:200])
+    (folder / "sub").mkdir()
+    np.save(folder / "sub" / "train.npy", np.zeros((2, 64)))
     (folder / "torn.npy").write_bytes((folder / "train.npy").read_bytes()[:40])
     return folder
 

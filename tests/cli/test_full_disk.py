@@ -82,6 +82,25 @@ def test_encode_keeps_its_progress_and_resumes(room, old, many, folder, tmp_path
     assert list(tmp_path.iterdir()) == [output]
 
 
+def test_encode_of_many_files_keeps_finished_ones_and_resumes(many, folder, tmp_path):
+    (tmp_path / "vectors").mkdir()
+    (tmp_path / "vectors" / "b.npy").symlink_to(many / "X.npy")
+    np.save(tmp_path / "vectors" / "a.npy", np.load(many / "X.npy")[:100])
+    codes = tmp_path / "codes"
+    command = ("encode", folder / "api.proxcode", tmp_path / "vectors", "-o", codes)
+    with Limit(20_000):
+        sentence = refuse(*command)
+    assert sentence == f"{codes}/b.parquet: {TOO_LARGE}{RESUMES}"
+    assert sorted(path.name for path in codes.iterdir()) == ["a.parquet", "manifest.json"]
+    result = invoke(*command)
+    assert result.exit_code == 0
+    assert "finished before  1\n" in result.stdout
+    expected = np.load(many / "expected.npy").tobytes()
+    assert (
+        b"".join(pytest.importorskip("pyarrow.parquet").read_table(codes / "b.parquet")["code"].to_pylist()) == expected
+    )
+
+
 def saved_outputs(folder):
     """Return, by kind, the name of an output and the command that writes it."""
     fit = ("fit", folder / "train.npy", "--labels", folder / "labels.npy", "--bits", 6, "--force")

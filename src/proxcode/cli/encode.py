@@ -1,4 +1,6 @@
-"""The verb `encode`: write the codes of a file of vectors, block by block.
+"""The verb `encode`: write the codes of a file of vectors, block by block, or those of many files to a folder.
+
+The codes of many files are those of `proxcode.encoding`. Those of one file are written here:
 
 1. Codes are appended to a temporary file beside the output, one block of rows at a time.
 2. A run that is killed, or that meets a full disk, leaves that file, and the same command resumes after the last
@@ -8,6 +10,8 @@
 Blocks start at the same rows in a resumed run: the output has the same bytes.
 """
 
+import glob
+import os
 from collections.abc import Callable
 from itertools import chain, repeat
 from pathlib import Path
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
 
+ENGINES = click.Choice(["local", "dask", "ray", "spark"])
 # Rows that are encoded and written at once.
 BLOCK = 8192
 # Size in bytes of the .npy header, which NumPy pads so that it has room for any number of rows.
@@ -31,8 +36,14 @@ HEADER = 128
 
 @click.command()
 @click.argument("model", type=FILE)
-@click.argument("vectors", type=FILE)
-@click.option("-o", "--output", type=FILE, required=True, help="Codes to write: a .npy file of packed bytes.")
+@click.argument("vectors", type=click.Path(), nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    required=True,
+    help="Codes to write: a .npy file of packed bytes, or for many files a folder of Parquet files.",
+)
 @click.option("--bits", type=BITS, show_default="all", help="Number of leading bits to write.")
 @click.option(
     "--trust",
@@ -40,34 +51,103 @@ HEADER = 128
     help="Type of another library that the model may load, where its hash function is a classifier; repeatable.",
 )
 @vector_options
+@click.option("--code-column", help="Many files: name of the column of codes.", show_default="code")
+@click.option("--engine", type=ENGINES, help="Many files: where they are encoded.", show_default="local")
+@click.option("--scheduler", help="Many files: address of the scheduler of a cluster of --engine.")
 @force
 @as_json
 def encode(
     model: Path,
-    vectors: Path,
-    output: Path,
+    vectors: tuple[str, ...],
+    output: str,
     bits: int | None,
     trust: tuple[str, ...],
     key: str | None,
     columns: str | None,
+    code_column: str | None,
+    engine: str | None,
+    scheduler: str | None,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the codes of VECTORS.
+    """Write the codes of VECTORS: of a file, or of the files of a folder or of a quoted pattern.
 
-    After an interruption, the same command resumes.
+    The codes of many files are written to a folder, one Parquet file for each, beside all columns that are not vectors.
+    Files that cannot be encoded are set aside, and the exit code is 1. After an interruption, the same command resumes.
 
     \b
-    Example:
+    Examples:
       proxcode encode my.proxcode vectors.npy -o codes.npy
+      proxcode encode my.proxcode "vectors/*.parquet" -o codes/
+      proxcode encode my.proxcode vectors/ -o codes/ --engine dask --scheduler tcp://10.0.0.1:8786
     """
-    check_output(output, force, model, vectors)
     click.get_current_context().meta["resumable"] = True
+    many = {"--code-column": code_column, "--engine": engine, "--scheduler": scheduler}
+    if not _is_one_file(vectors, output):
+        choice = {"key": key, "columns": columns.split(",") if columns else None, "code_column": code_column or "code"}
+        _encode_many(model, vectors, Path(output), bits, trust, choice, (engine or "local", scheduler), force, as_json)
+    elif given := [option for option, value in many.items() if value is not None]:
+        raise click.UsageError(f"{given[0]} applies to many files: name a folder or a quoted pattern, and a folder.")
+    else:
+        _encode_one(model, VectorFile(Path(vectors[0]), key, columns), Path(output), bits, trust, force, as_json)
 
+
+def _is_one_file(vectors: tuple[str, ...], output: str) -> bool:
+    """Return whether codes are those of one file, and not to be written to a folder."""
+    is_folder = output.endswith(("/", os.sep)) or Path(output).is_dir()
+    is_many = any(Path(name).is_dir() or (glob.has_magic(name) and not Path(name).exists()) for name in vectors)
+    return len(vectors) == 1 and not is_many and not is_folder
+
+
+def _encode_many(
+    model: Path,
+    vectors: tuple[str, ...],
+    output: Path,
+    bits: int | None,
+    trust: tuple[str, ...],
+    choice: dict[str, Any],
+    engine: tuple[str, str | None],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the codes of many files to a folder."""
+    check_bits(read_header(model), bits)
+
+    from proxcode.encoding import encode_files, plan_outputs
+    from proxcode.engines import make_engine
+
+    n_files = len(plan_outputs(vectors, output))
+    with make_engine(*engine) as used:
+        from proxcode.code import ProximityPreservingCode
+
+        fitted = ProximityPreservingCode.load(model, trusted=trust or None)
+        options = {**choice, "n_bits": bits, "engine": used, "overwrite": force, "progress": True}
+        encoded = encode_files(fitted, vectors, output, **options)
+    counts = {"files": len(encoded.outputs), "finished before": encoded.n_kept, "failed": len(encoded.failed)}
+    show(as_json, {"codes": str(output), **counts, "rows": encoded.rows, "bits": encoded.n_bits})
+    if encoded.failed:
+        for reason in encoded.failed.values():
+            click.echo(reason, err=True)
+        raise click.ClickException(
+            f"{len(encoded.failed)} of {n_files} files were set aside, see {output / encoded.manifest.name}: the same "
+            "command tries them again."
+        )
+
+
+def _encode_one(
+    model: Path,
+    source: VectorFile,
+    output: Path,
+    bits: int | None,
+    trust: tuple[str, ...],
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the codes of one file."""
+    check_output(output, force, model, source.path)
     header = read_header(model)
     check_bits(header, bits)
     _check_suffix(output)
-    source = VectorFile(vectors, key, columns)
     opened = source.open(model=header)
 
     from proxcode.code import ProximityPreservingCode
@@ -125,7 +205,7 @@ def encode_file(
         first_row = n_rows = _complete_rows(file, n_bytes)
         progress(first_row)
         for block in vectors.blocks(BLOCK, start=first_row):
-            _check_finite(vectors.path, block, n_rows)
+            vectors.check_finite(block, n_rows)
             codes = model.encode(block, n_bits)
             file.write(codes.tobytes())
             n_rows += len(codes)
@@ -139,20 +219,9 @@ def encode_file(
 
 def _check_suffix(output: Path) -> None:
     if output.suffix != ".npy":
-        raise ValueError(f"{output.name}: codes are written as .npy; choose a name with this suffix.")
-
-
-def _check_finite(path: Path, block: Any, first: int) -> None:
-    """Raise ValueError for NaN and infinity with the row of the file, which the model does not know."""
-    import numpy as np
-
-    if np.isfinite(block.sum(dtype=np.float64)) or (finite := np.isfinite(block)).all():
-        return
-    row, column = np.argwhere(~finite)[0]
-    raise ValueError(
-        f"{path} contains {block[row, column]} in row {first + row}, column {column}: drop these rows or impute their "
-        "values."
-    )
+        raise ValueError(
+            f"{output.name}: codes are written as .npy; choose a name with this suffix, or a folder, with / at its end."
+        )
 
 
 def _complete_rows(file: BinaryIO, n_bytes: int) -> int:

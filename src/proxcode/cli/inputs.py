@@ -118,11 +118,8 @@ class VectorFile:
 
         columns = self.columns.split(",") if self.columns else None
         vectors = open_vectors(self.path, key=self.key, columns=columns, drop=self._label_column(labels))
-        if model is not None and vectors.n_columns != model.n_features_in_:
-            raise ValueError(
-                f"{self.path} has {vectors.n_columns} features, but the model was fitted to {model.n_features_in_}: "
-                "choose columns, or another file."
-            )
+        if model is not None:
+            vectors.check_features(model.n_features_in_)
         return vectors
 
     def _label_column(self, labels: str | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ An unreadable file raises an exception with a one-sentence message: `FileNotFoun
 """
 
 from proxcode.files._arrays import KEYED_FORMATS
-from proxcode.files._base import Vectors
+from proxcode.files._base import Column, FilePath, Vectors
 from proxcode.files.graphs import Graph, read_graph
 from proxcode.files.labels import read_labels, read_pairs, split_column
 from proxcode.files.samples import FileSamples, list_files, open_samples, stands_for_many
@@ -15,6 +15,8 @@ from proxcode.files.writing import check_suffix, write_table
 __all__ = [
     "KEYED_FORMATS",
     "VECTOR_FORMATS",
+    "Column",
+    "FilePath",
     "FileSamples",
     "Graph",
     "Vectors",

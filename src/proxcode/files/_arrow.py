@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from proxcode.files._base import ROWS_AT_ONCE, Choice, Vectors, bad_start, choose, import_optional, listing, readable
 
+# Options by which a row group of a Parquet file is read in small parts; by default it is held in memory as a whole.
+STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**16}
 NUMERIC = {f"{sign}int{8 * size}" for sign in ("", "u") for size in (1, 2, 4, 8)} | {"halffloat", "float", "double"}
 
 
@@ -41,7 +43,11 @@ class ArrowFile(ABC):
     path: Path
     names: list[str]
     types: list[Any]
+    metadata: dict[bytes, bytes]
     n_rows: int | None
+
+    def _describe(self, schema: Any) -> None:
+        self.names, self.types, self.metadata = schema.names, schema.types, schema.metadata or {}
 
     def name_of(self, column: int) -> str:
         """Return the name of a column; raise ValueError if another has it too, since batches are read by name."""
@@ -61,7 +67,7 @@ class ParquetFile(ArrowFile):
     def __init__(self, path: Path) -> None:
         self.path = path
         with _readable(path) as pa, pa.parquet.ParquetFile(path) as file:
-            self.names, self.types = file.schema_arrow.names, file.schema_arrow.types
+            self._describe(file.schema_arrow)
             self.n_rows = n_rows = file.metadata.num_rows
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             if min(sizes, default=0) < 0 or sum(sizes) != n_rows:
@@ -69,12 +75,13 @@ class ParquetFile(ArrowFile):
 
     def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
         """Yield record batches; row groups before `start` are not read."""
-        with _readable(self.path) as pa, pa.parquet.ParquetFile(self.path) as file:
+        with _readable(self.path) as pa, pa.parquet.ParquetFile(self.path, **STREAMED) as file:
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             groups = [group for group, end in enumerate(np.cumsum(sizes, dtype=np.int64)) if end > start]
             done = sum(sizes[: groups[0]]) if groups else 0
             for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=list(columns)):
-                yield done, _validated(pa, batch)
+                # The name of a column may also be the beginning of another's.
+                yield done, _validated(pa, batch.select(list(columns)))
                 done += len(batch)
 
 
@@ -85,7 +92,7 @@ class IpcFile(ArrowFile):
         self.path = path
         self.n_rows = None
         with self._open() as (_, reader):
-            self.names, self.types = reader.schema.names, reader.schema.types
+            self._describe(reader.schema)
             if hasattr(reader, "num_record_batches"):
                 import pyarrow.dataset
 
@@ -147,6 +154,29 @@ class ArrowVectors(Vectors):
             raise ValueError(f"{path}: the list in row 0 of column {self._chosen[0]!r} is empty: expected numbers.")
         self._width = self.n_columns = rows.shape[1]
         self.dtype = rows.dtype
+
+    @property
+    def metadata(self) -> dict[bytes, bytes]:
+        """Metadata of the schema."""
+        return self._file.metadata
+
+    def other_columns(self) -> list[str]:
+        """Return the names of the columns that are not vectors; raise ValueError if two have the same."""
+        others = [number for number, name in enumerate(self._file.names) if name not in self._chosen]
+        return [self._file.name_of(number) for number in others]
+
+    def other_blocks(self, size: int) -> Iterator[Any]:
+        """Yield the other columns as tables of Arrow, of the rows that `blocks(size)` yields."""
+        pa, held, n_held = import_arrow(self.path), [], 0
+        for _, batch in self._file.batches(self.other_columns()):
+            held.append(batch)
+            n_held += len(batch)
+            while n_held >= size:
+                table = pa.Table.from_batches(held)
+                yield table.slice(0, size)
+                held, n_held = table.slice(size).to_batches(), n_held - size
+        if n_held:
+            yield pa.Table.from_batches(held)
 
     def _choose(self, choice: Choice) -> list[str]:
         """Return the names of the columns of the vectors."""

@@ -68,6 +68,24 @@ class Vectors(ABC):
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
         """Yield the blocks for a valid `size` and `start`."""
 
+    def check_finite(self, block: NDArray[Any], first: int) -> None:
+        """Raise ValueError for NaN and infinity in a block whose first row is row `first` of the file."""
+        if np.isfinite(block.sum(dtype=np.float64)) or (finite := np.isfinite(block)).all():
+            return
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{self.path} contains {block[row, column]} in row {first + row}, column {column}: drop these rows or "
+            "impute their values."
+        )
+
+    def check_features(self, n_features: int) -> None:
+        """Raise ValueError unless the vectors have as many features as a model was fitted to."""
+        if self.n_columns != n_features:
+            raise ValueError(
+                f"{self.path} has {self.n_columns} features, but the model was fitted to {n_features}: choose columns, "
+                "or another file."
+            )
+
     def read(self) -> NDArray[Any]:
         """Return all rows, as a memory map if the format allows it."""
         n_values = (self.n_rows or 0) * self.n_columns

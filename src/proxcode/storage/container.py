@@ -38,7 +38,7 @@ def write_file(
 ) -> None:
     """Write a file of ours; equal content gives equal bytes."""
     header: dict[str, Any] = {"kind": kind, "format": FORMAT, "content": dict(content)}
-    header["digest"] = _digest(header, tensors)
+    header["digest"] = content_digest(header, tensors)
     text, arrays = _tensor_header(tensors, {"proxcode": _as_json(header)})
     if len(text) > MAX_HEADER:
         raise ValueError(f"the content of {path} has {len(text):,} characters: pass long lists as NumPy arrays.")
@@ -91,7 +91,7 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
         tensors = {name: _map(file, *where) for name, where in offsets.items()}
     if not mapped:
         tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
-        if _digest(header, tensors) != header["digest"]:
+        if content_digest(header, tensors) != header["digest"]:
             raise ValueError(f"{path} was changed after it was written (its digest differs): copy or write it again.")
     return Contents(header["content"], tensors)
 
@@ -185,7 +185,7 @@ def _map(file: BinaryIO, dtype: Any, shape: tuple[int, ...], offset: int) -> NDA
     return np.memmap(file, dtype, mode="c", offset=offset, shape=shape or (1,)).view(np.ndarray).reshape(shape)
 
 
-def _digest(header: Mapping[str, Any], tensors: Tensors) -> str:
+def content_digest(header: Mapping[str, Any], tensors: Tensors) -> str:
     """Return the SHA-256 of the content and of all arrays with their names, types and shapes."""
     digest = hashlib.sha256()
     digest.update(_as_json({key: value for key, value in header.items() if key != "digest"}).encode())

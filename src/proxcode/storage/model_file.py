@@ -25,7 +25,7 @@ import numpy as np
 
 from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
-from proxcode.storage.container import read_file, reading, write_file
+from proxcode.storage.container import content_digest, read_file, reading, write_file
 from proxcode.utils.validation import check_integer, check_number
 
 KIND = "model"
@@ -67,6 +67,17 @@ def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes
     if writer.objects:
         tensors[SKOPS] = _dump(writer.objects)
     write_file(path, KIND, content, tensors, overwrite=overwrite)
+
+
+def model_digest(model: ModelFile, classes: Classes) -> str:
+    """Return the SHA-256 of what was learned, the same after writing and reading by any version of the libraries.
+
+    Classifiers of other libraries, which skops writes differently each time, are left out: the fingerprints of the
+    training data and the codes of the training samples tell their models apart.
+    """
+    writer = ComponentWriter(classes)
+    components = {name: _stored(writer, component, name) for name, component in model.components.items()}
+    return content_digest({**components, **model.values}, {**writer.tensors, "codes": model.codes})
 
 
 def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelFile:
