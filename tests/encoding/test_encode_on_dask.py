@@ -88,3 +88,13 @@ def test_files_are_those_of_this_process(client, model, X, vectors, tmp_path):
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
 def test_a_worker_that_dies_loses_no_file(client, model, X, vectors, tmp_path):
     check(encode_files(model, vectors, tmp_path / "codes", engine=Deadly(client)), model, X)
+
+
+def test_a_scheduler_that_does_not_answer_is_named():
+    import dask
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "1s"}),
+        pytest.raises(ConnectionError, match=r"scheduler='tcp://127\.0\.0\.1:1' does not answer: start it, or check"),
+    ):
+        DaskEngine("tcp://127.0.0.1:1")

@@ -37,7 +37,12 @@ class DaskEngine(Engine):
             client = distributed.Client(cluster)
             self._owned = [client, cluster]
         elif isinstance(client, str):
-            client = distributed.Client(client)
+            try:
+                client = distributed.Client(client)
+            except OSError as error:
+                raise ConnectionError(
+                    f"scheduler={client!r} does not answer: start it, or check its address."
+                ) from error
             self._owned = [client]
         self.client = client
 
