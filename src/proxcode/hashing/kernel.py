@@ -44,6 +44,9 @@ class KernelHash(RidgeHash):
     refine_steps : int, default=None
         Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
         of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
+    max_samples : int or None, default=500_000
+        Number of samples that the regression is fitted to, where there are more: evenly spaced ones, and those whose
+        pairs bits are learned from. None is all. Without labels, at most 50,000 take part anyway.
 
     Attributes
     ----------
@@ -64,11 +67,13 @@ class KernelHash(RidgeHash):
         gamma: float | None = None,
         ridge: float | None = None,
         refine_steps: int | None = None,
+        max_samples: int | None = 500_000,
     ) -> None:
         self.n_landmarks = n_landmarks
         self.gamma = gamma
         self.ridge = ridge
         self.refine_steps = refine_steps
+        self.max_samples = max_samples
 
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
         n_landmarks = default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks

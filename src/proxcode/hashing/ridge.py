@@ -22,7 +22,8 @@ from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
 from proxcode.hashing.training import FeatureTraining, LabelTraining, RidgeTraining
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
-from proxcode.utils.rows import ALL, Rows
+from proxcode.utils.rows import ALL, Rows, evenly_spaced
+from proxcode.utils.samples import select
 from proxcode.utils.validation import check_integer, check_number
 
 # Refinement steps with labels and without, after which more improve nothing on new samples.
@@ -67,6 +68,7 @@ class RidgeHash(HashFunction):
 
     ridge: float | None
     refine_steps: int | None
+    max_samples: int | None = None
     posteriors_: Posteriors | Unchanged | None
 
     @abstractmethod
@@ -91,6 +93,7 @@ class RidgeHash(HashFunction):
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> RidgeTraining:
         """Compute the functions that bits will be directions of."""
+        X, labels, rows = self._limited(X, labels, rows)
         steps = self.n_refine_steps(labels)
         if labels is not None and (steps == 0 or labels.shape[1] > MAX_LABELS):
             labels = None
@@ -120,6 +123,14 @@ class RidgeHash(HashFunction):
                 training = self._label_training(features, signed, rows, root, is_new, _weights_of(labels))
         training.refine_steps = steps
         return training
+
+    def _limited(self, X: Matrix, labels: Labels | None, rows: Rows) -> tuple[Matrix, Labels | None, Rows]:
+        """Return the samples that the regression is fitted to, with `rows` among them: all, unless there are more."""
+        limit = None if self.max_samples is None else check_integer("max_samples", self.max_samples, 2)
+        if limit is None or len(X) <= limit or isinstance(rows, slice):
+            return X, labels, rows
+        chosen = np.union1d(evenly_spaced(len(X), max(0, limit - len(rows))), rows)
+        return select(X, chosen), None if labels is None else labels[chosen], np.searchsorted(chosen, rows)
 
     def begin_with_pairs(self, X: Matrix, rng: np.random.Generator, near: NearPairs) -> RidgeTraining:
         """Find the functions that near pairs agree on; bits will be directions of these."""
