@@ -77,5 +77,14 @@ def record(name, rows):
         print("  ".join(f"{_cell(row[key]):>{widths[key]}}" for key in row))
 
 
+def read_record(name):
+    """Return the rows of results/NAME.csv, whose values are text; none where there is no such file."""
+    path = RESULTS / f"{name}.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def _cell(value):
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -11,7 +11,7 @@ makes 1 % of the pairs of training samples near, or among the 20 nearest.
 
 A run in a child process gives seconds for finding pairs, for what all bits share (features, normal equations), for bits
 and for the codes of all samples, and the peak memory of the process. The exponent of n between 100,000 and a million
-samples is printed below.
+samples is printed below. Rows of earlier runs, of other data, kinds and sizes, stay in results/scale.csv.
 
 --parquet makes ten million samples of MNIST in Parquet files, fits 64 bits to 100,000 of them and encodes all, both by
 the command line, and gives seconds and peak memory.
@@ -29,7 +29,7 @@ from time import perf_counter
 
 import numpy as np
 
-from _common import peak_gib, record
+from _common import peak_gib, read_record, record
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 KINDS = ("labels", "radius", "top-k")
@@ -169,17 +169,19 @@ def main():
     if options.parquet:
         record("scale_parquet", measure_parquet(10_000_000))
         return
-    rows = []
+    measured = {(row["data"], row["kind"], int(row["n"])): row for row in read_record("scale")}
     for name in options.data:
         for kind in options.kinds:
             for n in options.sizes:
                 command = [sys.executable, __file__, "--one", name, kind, str(n)]
-                rows.append(json.loads(subprocess.check_output(command, text=True).splitlines()[-1]))
-                print(json.dumps(rows[-1]), file=sys.stderr)
+                row = json.loads(subprocess.check_output(command, text=True).splitlines()[-1])
+                print(json.dumps(row), file=sys.stderr)
+                measured[name, kind, n] = row
+    rows = [measured[key] for key in sorted(measured)]
     record("scale", rows)
     for name in options.data:
         for kind in options.kinds:
-            seconds = {row["n"]: row["seconds"] for row in rows if (row["data"], row["kind"]) == (name, kind)}
+            seconds = {n: float(row["seconds"]) for (*which, n), row in measured.items() if which == [name, kind]}
             if {100_000, 1_000_000} <= set(seconds):
                 exponent = np.log10(seconds[1_000_000] / seconds[100_000])
                 print(f"{name}, {kind}: from 100,000 to 1,000,000 samples the time grows as n^{exponent:.2f}")
