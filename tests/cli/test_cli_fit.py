@@ -146,3 +146,34 @@ def test_large_files_are_read_in_blocks(folder, train, tmp_path, monkeypatch):
     call("fit", *arguments, "-o", tmp_path / "m.proxcode")
     model = ProximityPreservingCode(8, random_state=0).fit(*train)
     np.testing.assert_array_equal(ProximityPreservingCode.load(tmp_path / "m.proxcode").codes_, model.codes_)
+
+
+def test_the_column_of_labels_is_no_feature(folder, train, tmp_path):
+    X, y = train
+    (tmp_path / "v").mkdir()
+    for k, rows in enumerate((slice(0, 200), slice(200, None))):
+        columns = {f"x{j}": X[rows, j].astype(float) for j in range(5)}
+        pq.write_table(pa.table({**columns, "class": y[rows]}), tmp_path / "v" / f"{k}.parquet")
+    pattern = tmp_path / "v" / "*.parquet"
+    for vectors, labels in ((tmp_path / "v", pattern), (pattern, tmp_path / "v"), (pattern, pattern)):
+        output = tmp_path / "m.proxcode"
+        call("fit", vectors, "--labels", f"{labels}:class", "--bits", 2, "--force", "-o", output)
+        assert ProximityPreservingCode.load(output).n_features_in_ == 5
+    arguments = ("fit", pattern, "--labels", f"{pattern}:class", "--force", "-o", tmp_path / "v" / "0.parquet")
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert "is the input" in result.output
+
+
+def test_files_of_labels_in_another_order_are_refused(folder, train, tmp_path):
+    X, y = train
+    for name in ("v", "l"):
+        (tmp_path / name).mkdir()
+    np.save(tmp_path / "v" / "1.npy", X[:150])
+    np.save(tmp_path / "v" / "2.npy", X[150:])
+    np.save(tmp_path / "l" / "9.npy", y[:150])
+    np.save(tmp_path / "l" / "10.npy", y[150:])
+    arguments = ["fit", str(tmp_path / "v"), "--labels", str(tmp_path / "l"), "-o", str(tmp_path / "m.proxcode")]
+    result = CliRunner().invoke(main, arguments)
+    assert "rename the files so that labels and vectors are in the same order" in result.output
+    (tmp_path / "l" / "9.npy").rename(tmp_path / "l" / "09.npy")
+    assert CliRunner().invoke(main, [*arguments, "--bits", "4"]).exit_code == 0

@@ -374,3 +374,34 @@ def test_a_killed_run_loses_no_finished_file(sent, model, X, tmp_path):
     assert sorted(path.name for path in codes.iterdir()) == [*(f"{k}.parquet" for k in range(6)), "manifest.json"]
     for k in range(6):
         assert bytes_of(pq.read_table(codes / f"{k}.parquet")) == model.encode(X[1000 * k : 1000 * (k + 1)]).tobytes()
+
+
+def test_codes_of_what_an_input_was_do_not_stay(model, other_model, X, tmp_path):
+    (tmp_path / "vectors").mkdir()
+    np.save(tmp_path / "vectors" / "a.npy", X)
+    np.save(tmp_path / "vectors" / "b.npy", X)
+    encode_files(model, tmp_path / "vectors", tmp_path / "codes")
+    np.save(tmp_path / "vectors" / "a.npy", np.where(np.arange(len(X))[:, None] == 3, np.nan, X))
+    encoded = encode_files(other_model, tmp_path / "vectors", tmp_path / "codes", overwrite=True)
+    assert [path.name for path in encoded.failed] == ["a.npy"]
+    assert sorted(path.name for path in (tmp_path / "codes").iterdir()) == ["b.parquet", "manifest.json"]
+
+
+def test_parts_without_rows_and_columns_without_values(model, X, tmp_path):
+    (tmp_path / "vectors").mkdir()
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(X.ravel()), X.shape[1])
+    table = pa.table({"vector": lists, "nothing": pa.nulls(len(X))})
+    pq.write_table(table, tmp_path / "vectors" / "a.parquet")
+    pq.write_table(table.slice(0, 0), tmp_path / "vectors" / "b.parquet")
+    encoded = encode_files(model, tmp_path / "vectors", tmp_path / "codes")
+    assert (encoded.rows, encoded.failed) == (len(X), {})
+    assert pq.read_table(tmp_path / "codes" / "a.parquet").schema.names == ["nothing", "code"]
+
+
+def test_a_manifest_of_something_else_is_refused(model, X, vectors, tmp_path):
+    encode_files(model, vectors, tmp_path / "codes")
+    path = tmp_path / "codes" / "manifest.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, "files": {"a.parquet": 5}}))
+    with pytest.raises(FileExistsError, match="is not a manifest of codes"):
+        encode_files(model, vectors, tmp_path / "codes")

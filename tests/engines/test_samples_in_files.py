@@ -164,3 +164,90 @@ def test_engines_have_names():
         make_engine("local", "tcp://127.0.0.1:8786")
     with make_engine("local") as engine:
         assert list(engine.map(str, [1, 2])) == ["1", "2"]
+
+
+def test_rows_that_do_not_exist_are_refused(folder, X):
+    samples = open_samples(folder)
+    np.testing.assert_array_equal(samples[np.array([-1, 5])], X[[-1, 5]])
+    np.testing.assert_array_equal(samples[::7], X[::7])
+    np.testing.assert_array_equal(samples[::-1], X[::-1])
+    for rows in [[0, 1000], [-1001], np.ones(8, bool), [0.5], 3]:
+        with pytest.raises(IndexError, match="expected"):
+            samples[rows]
+
+
+def test_files_without_rows_are_left_out(folder, X):
+    np.save(folder / "b0.npy", X[:0])
+    pq.write_table(pq.read_table(folder / "b.parquet").slice(0, 0), folder / "b1.parquet")
+    np.testing.assert_array_equal(open_samples(folder)[:], X)
+    with pytest.raises(ValueError, match="expected at least one row"):
+        open_samples(folder / "b0.npy")
+
+
+def test_columns_in_another_order_are_refused(tmp_path):
+    for name, columns in (("a", ["x", "y"]), ("b", ["y", "x"])):
+        pq.write_table(pa.table({column: [1.0, 2.0] for column in columns}), tmp_path / f"{name}.parquet")
+        (tmp_path / f"{name}.csv").write_text(",".join(columns) + "\n1,2\n")
+    for suffix in ("parquet", "csv"):
+        with pytest.raises(ValueError, match=rf"b\.{suffix} are y, x, but those of .*a\.{suffix} x, y: choose columns"):
+            open_samples(tmp_path / f"*.{suffix}")
+        assert open_samples(tmp_path / f"*.{suffix}", columns=["x", "y"]).shape[1] == 2
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 200, 299])
+@pytest.mark.parametrize("suffix", ["npy", "csv"])
+def test_a_file_that_shrinks_is_noticed(n_rows, suffix, tmp_path, X):
+    path = tmp_path / f"a.{suffix}"
+
+    def write(rows):
+        if suffix == "npy":
+            np.save(path, rows)
+        else:
+            np.savetxt(path, rows, delimiter=",")
+
+    write(X[:300])
+    samples = open_samples(path)
+    write(X[:n_rows])
+    for rows in [slice(0, 300), np.array([0, 299])]:
+        with pytest.raises(ValueError, match=r"has changed since it was opened|at least one row|is empty|has no rows"):
+            samples[rows]
+
+
+def test_encoding_checks_what_it_is_given(folder, X, y):
+    from sklearn.exceptions import NotFittedError
+
+    samples = open_samples(folder)
+    with pytest.raises(NotFittedError):
+        ProximityPreservingCode(8).encode(samples)
+    model = ProximityPreservingCode(8, hash_function=LinearHash(), random_state=0).fit(X, y)
+    for n_bits in (-8, 9):
+        with pytest.raises(ValueError, match=f"n_bits={n_bits}: expected an integer from 1 to 8"):
+            model.encode(samples, n_bits)
+    np.testing.assert_array_equal(model.encode(samples, 3), model.encode(X, 3))
+    X[7, 2] = np.inf
+    np.save(folder / "d.npy", X[:50])
+    with pytest.raises(ValueError, match=r"first inf in row 1007 \(row 7 of .*d\.npy\), column 2"):
+        model.encode(open_samples(folder))
+
+
+def test_wide_samples_have_smaller_pieces(tmp_path, monkeypatch):
+    monkeypatch.setattr("proxcode.utils.samples.PIECE_NUMBERS", 2**14)
+    monkeypatch.setattr("proxcode.utils.samples.PIECE_UNIT", 64)
+    X = np.random.default_rng(0).normal(size=(500, 100))
+    found = list(InMemory(X).map(len, 10_000))
+    assert [rows.start for rows, _ in found] == [0, 128, 256, 384]
+
+
+def test_a_limit_of_samples_in_the_regression(monkeypatch):
+    """Samples beyond the limit are those of no pair, and `extend` gives the bits of one fit."""
+    monkeypatch.setattr("proxcode.pairs.labels.MAX_CANDIDATES", 300)
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 3000)
+    X = (3 * rng.normal(size=(4, 10))[y] + rng.normal(size=(3000, 10))).astype(np.float32)
+    parameters = {"hash_function": KernelHash(n_landmarks=50, max_samples=1000), "max_samples": 300, "random_state": 0}
+    model = ProximityPreservingCode(8, **parameters).fit(X, y)
+    extended = ProximityPreservingCode(4, **parameters).fit(X, y).extend(8, X, y)
+    np.testing.assert_array_equal(model.codes_, extended.codes_)
+    whole = ProximityPreservingCode(8, **{**parameters, "hash_function": KernelHash(n_landmarks=50)}).fit(X, y)
+    assert (model.hash_function_.coef_ != whole.hash_function_.coef_).any()
+    assert model.score(X[:500], y[:500]) > 0.95

@@ -179,3 +179,23 @@ def test_two_columns_are_near_pairs(tmp_path):
     for far in (-1, 0):
         np.save(tmp_path / "p.npy", [[0, 1, 1], [2, 3, far]])
         assert read_pairs(tmp_path / "p.npy").tolist() == [[0, 1, 1], [2, 3, -1]]
+
+
+def test_labels_of_several_files_are_joined(tmp_path):
+    np.save(tmp_path / "a.npy", np.array([2**63 + 1, 2**63 + 2], np.uint64))
+    np.save(tmp_path / "b.npy", np.array([5, 6]))
+    assert len(set(read_labels(tmp_path).tolist())) == 4
+    np.save(tmp_path / "a.npy", np.array([1.0, np.nan]))
+    np.testing.assert_array_equal(read_labels(tmp_path / "*.npy"), [1, np.nan, 5, 6])
+    for name, text in (("c.txt", "cat\ndog\n"), ("d.txt", "cow\n")):
+        (tmp_path / name).write_text(text)
+    assert read_labels(tmp_path / "*.txt").tolist() == ["cat", "dog", "cow"]
+    with pytest.raises(ValueError, match=r"a\.npy and .*c\.txt are numbers in one and text in the other"):
+        read_labels(tmp_path)
+    np.save(tmp_path / "w.npy", np.eye(3, dtype=int))
+    np.save(tmp_path / "x.npy", np.eye(2, dtype=int))
+    with pytest.raises(ValueError, match=r"w\.npy has 3 columns of labels and .*x\.npy 2"):
+        read_labels(tmp_path / "[wx].npy")
+    (tmp_path / "y.csv").write_text("class\ncat\n")
+    (tmp_path / "z.csv").write_text("class,other\n,1\n,2\n")
+    assert read_labels(f"{tmp_path}/[yz].csv:class").tolist() == ["cat", None, None]

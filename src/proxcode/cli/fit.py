@@ -111,7 +111,8 @@ def fit(
     if samples is not None and options.pairs is not None:
         raise click.UsageError("--pairs names rows of all VECTORS: pass it without --samples.")
     finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
-    inputs = (vectors, options.labels, options.pairs)
+    source = VectorFile(vectors, key, columns)
+    inputs = (vectors, *source.input_files(), options.labels, *options.label_files(), options.pairs)
     check_output(output, force, *inputs)
     check_output(finished_bits, True, *inputs)
     click.get_current_context().meta["resumable"] = checkpoint
@@ -119,14 +120,9 @@ def fit(
     from proxcode.engines import make_engine
 
     with make_engine(engine, scheduler) as cluster:
-        X: Any = VectorFile(vectors, key, columns).samples(labels=options.labels, engine=cluster)
-        n_rows = len(X)
-        y = options.read_labels(n_rows)
-        if samples is not None:
-            from proxcode.utils.rows import evenly_spaced
-
-            rows = evenly_spaced(n_rows, samples)
-            X, y = X[rows], None if y is None else y[rows]
+        X, rows, n_rows = source.samples(samples, labels=options.labels, engine=cluster)
+        labels = options.read_labels(n_rows, source)
+        y = None if labels is None else labels[rows]
         model = _model(bits, options.proximity(), hash_name, refine_steps, paper, seed)
         _fit_and_save(model, X, y, output, finished_bits, force)
     of = {} if samples is None else {"of": n_rows}

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from proxcode.files import FileSamples, Vectors
     from proxcode.proximity import Proximity
     from proxcode.utils.engine import Engine
+    from proxcode.utils.rows import Index
+    from proxcode.utils.samples import Samples
 
 # Bytes of vectors above which they are read in blocks instead of being held in memory.
 MAX_READ = 2 * 2**30
@@ -74,13 +76,19 @@ class ProximityOptions:
     def _for_classes(self) -> bool:
         return self.new_classes or self.balanced
 
-    def read_labels(self, n_samples: int) -> "NDArray[Any] | None":
-        """Read one label per sample; None without --labels."""
+    def label_files(self) -> list[Path]:
+        """Return the files of --labels."""
+        from proxcode.files import list_files, split_column
+
+        return [] if self.labels is None else list_files(split_column(self.labels)[0])
+
+    def read_labels(self, n_samples: int, vectors: "VectorFile | None" = None) -> "NDArray[Any] | None":
+        """Read one label per sample, file by file where `vectors` are in several files; None without --labels."""
         from proxcode.files import read_labels
 
         if self.labels is None:
             return None
-        labels = read_labels(self.labels)
+        labels = read_labels(self.labels, None if vectors is None else vectors.sizes())
         if len(labels) != n_samples:
             raise ValueError(f"{self.labels} holds {len(labels)} labels for {n_samples} samples: expected one each.")
         return labels
@@ -124,15 +132,36 @@ class VectorFile:
 
     def _label_column(self, labels: str | None) -> tuple[str, ...]:
         """Return the column of labels, if it is one of this file."""
-        from proxcode.files import KEYED_FORMATS, split_column
+        from proxcode.files import KEYED_FORMATS, list_files, split_column
 
         if labels is None or self.path.suffix.lower() in KEYED_FORMATS:
             return ()
-        label_file, column = split_column(labels)
-        return (column,) if column is not None and label_file.resolve() == self.path.resolve() else ()
+        source, column = split_column(labels)
+        if column is None or not _resolved(list_files(source)) & _resolved(list_files(self.path)):
+            return ()
+        return (column,)
 
-    def samples(self, *, labels: str | None = None, engine: "Engine") -> "NDArray[Any] | FileSamples":
-        """Return the vectors to learn from: in memory, or in files if they are large or an engine reads them."""
+    def samples(
+        self, n_samples: int | None = None, *, labels: str | None = None, engine: "Engine"
+    ) -> "tuple[NDArray[Any] | Samples, slice | Index, int]":
+        """Return the vectors to learn from, their rows, and the number of all vectors.
+
+        They are in memory, or in files if they are large or an engine reads them; `n_samples` evenly spaced ones.
+        """
+        from proxcode.utils.engine import LocalEngine
+        from proxcode.utils.rows import ALL, evenly_spaced
+        from proxcode.utils.samples import Samples
+
+        X = self._all_samples(labels, engine)
+        if n_samples is None or n_samples >= len(X):
+            return X, ALL, len(X)
+        rows = evenly_spaced(len(X), n_samples)
+        is_small = n_samples * X.shape[1] * X.dtype.itemsize < MAX_READ
+        if isinstance(X, Samples) and not (isinstance(engine, LocalEngine) and is_small):
+            return X.select(rows), rows, len(X)
+        return X[rows], rows, len(X)
+
+    def _all_samples(self, labels: str | None, engine: "Engine") -> "NDArray[Any] | FileSamples":
         from proxcode.files import open_samples, stands_for_many
         from proxcode.utils.engine import LocalEngine
 
@@ -144,6 +173,22 @@ class VectorFile:
         drop = self._label_column(labels)
         samples = open_samples(self.path, key=self.key, columns=columns, drop=drop, engine=engine)
         return samples[:] if is_local and samples.nbytes < MAX_READ else samples
+
+    def sizes(self) -> "dict[Path, int]":
+        """Return the number of vectors of each file where there are several, else nothing."""
+        from proxcode.files import open_samples, stands_for_many
+
+        if not stands_for_many(self.path):
+            return {}
+        columns = self.columns.split(",") if self.columns else None
+        samples = open_samples(self.path, key=self.key, columns=columns)
+        return dict(zip(samples.paths, (samples.starts[1:] - samples.starts[:-1]).tolist(), strict=True))
+
+    def input_files(self) -> list[Path]:
+        """Return the files that hold the vectors."""
+        from proxcode.files import list_files
+
+        return list_files(self.path)
 
     @property
     def identity(self) -> str:
@@ -171,3 +216,7 @@ def check_bits(model: "ModelHeader | ProximityPreservingCode", n_bits: int | Non
     """Raise ValueError for a code length that the model does not have."""
     if n_bits is not None and not 1 <= n_bits <= model.n_bits_:
         raise ValueError(f"--bits {n_bits}: expected 1 to {model.n_bits_}, the code length of the model.")
+
+
+def _resolved(paths: list[Path]) -> set[Path]:
+    return {path.resolve() for path in paths}

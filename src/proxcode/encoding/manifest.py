@@ -49,6 +49,8 @@ class Manifest:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             files, failed = dict(content["files"]), dict(content["failed"])
+            if not all(isinstance(entry, dict) for entry in files.values()):
+                raise TypeError("an entry is not an object")
             theirs = {name: content[name] if name == "model" else json.dumps(content[name]) for name in SETTINGS}
         except (ValueError, LookupError, TypeError) as error:
             if overwrite:

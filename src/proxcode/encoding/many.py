@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from proxcode.encoding.manifest import Manifest
 from proxcode.encoding.task import EncodeFile, Task, described
-from proxcode.files import VECTOR_FORMATS, Column, FilePath, list_files
+from proxcode.files import VECTOR_FORMATS, Column, FilePath, is_empty, list_files
+from proxcode.hashing.encoder import to_encode_with
 from proxcode.storage.atomic import is_disk_error, resume_note
 from proxcode.utils.engine import LOCAL, Engine
 from proxcode.utils.progress import ProgressDisplay
@@ -120,7 +121,12 @@ def encode_files(
     fingerprint = model.fingerprint()
     n_bits = model.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, model.n_bits_)
     chosen, dropped = ([names] if isinstance(names, str) else names for names in (columns, drop))
-    choice = {"key": key, "columns": chosen and list(chosen), "drop": list(dropped or ()), "code_column": code_column}
+    choice = {
+        "key": key,
+        "columns": None if chosen is None else list(chosen),
+        "drop": [] if dropped is None else list(dropped),
+        "code_column": code_column,
+    }
     settings = {"model": fingerprint, "n_bits": str(n_bits), "choice": json.dumps(choice)}
     tasks = {path: Task.of(path, target, settings) for path, target in outputs.items()}
     folder = Path(output).absolute()
@@ -133,7 +139,8 @@ def encode_files(
     try:
         manifest.write()
         with ProgressDisplay("encoded", "files", len(tasks), done=len(finished), shown=progress) as display:
-            results = (engine or LOCAL).map(EncodeFile(model, n_bits, choice), todo) if todo else []
+            encode = EncodeFile(to_encode_with(model), n_bits, choice)
+            results = (engine or LOCAL).map(encode, todo) if todo else []
             for task, result in zip(todo, results, strict=True):
                 manifest.add(task, result)
                 manifest.write_if_due()
@@ -167,6 +174,9 @@ def plan_outputs(source: Any, output: FilePath) -> dict[Path, Path]:
     if not sources:
         raise ValueError("the list of files is empty: name at least one.")
     inputs = {file.absolute(): None for given in sources for file in list_files(given)}
+    if len(inputs) > 1:
+        # Not parts without rows, as Spark writes them.
+        inputs = {file: None for file in inputs if not _has_no_rows(file)} or inputs
     resolved = folder.resolve()
     for given in sources:
         if isinstance(given, str | os.PathLike) and (root := _root(Path(given))) and resolved.is_relative_to(root):
@@ -186,6 +196,14 @@ def plan_outputs(source: Any, output: FilePath) -> dict[Path, Path]:
             )
         outputs[path], inputs_of[target] = target, path
     return outputs
+
+
+def _has_no_rows(path: Path) -> bool:
+    """Return whether a file has no rows; a file that cannot be read is not one of these, and is set aside later."""
+    try:
+        return is_empty(path)
+    except (ValueError, OSError):
+        return False
 
 
 def _root(path: Path) -> Path | None:

@@ -27,6 +27,8 @@ class RayEngine(Engine):
     def __init__(self, address: str | None = None) -> None:
         self._ray = ray = import_library("ray", "ray")
         self._is_owned = not ray.is_initialized()
+        if address is not None and not self._is_owned:
+            raise ValueError(f"address={address!r}: Ray is connected already; pass None, or call ray.shutdown() first.")
         if self._is_owned:
             local = {"num_cpus": n_cores(), "include_dashboard": False} if address is None else {}
             ray.init(address=address or "local", log_to_driver=False, **local)

@@ -20,12 +20,16 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session : pyspark.sql.SparkSession or str, default=None
-        A session, or the address of a master such as "spark://10.0.0.1:7077". None starts workers on this machine,
-        until `close`.
+        A session, or the address of a master such as "spark://10.0.0.1:7077". None uses the active session, or starts
+        workers on this machine, until `close`.
     """
 
     def __init__(self, session: Any = None) -> None:
         sql = import_library("spark", "pyspark.sql")
+        active = sql.SparkSession.getActiveSession()
+        if active is not None and isinstance(session, str):
+            raise ValueError(f"session={session!r}: a session is active already; pass it, or stop it first.")
+        session = active if session is None else session
         self._is_owned = session is None or isinstance(session, str)
         self._starts_java = import_library("spark", "pyspark").SparkContext._gateway is None
         if session is None:

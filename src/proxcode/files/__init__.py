@@ -8,7 +8,7 @@ from proxcode.files._arrays import KEYED_FORMATS
 from proxcode.files._base import Column, FilePath, Vectors
 from proxcode.files.graphs import Graph, read_graph
 from proxcode.files.labels import read_labels, read_pairs, split_column
-from proxcode.files.samples import FileSamples, list_files, open_samples, stands_for_many
+from proxcode.files.samples import FileSamples, is_empty, list_files, open_samples, stands_for_many
 from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
 from proxcode.files.writing import check_suffix, write_table
 
@@ -21,6 +21,7 @@ __all__ = [
     "Graph",
     "Vectors",
     "check_suffix",
+    "is_empty",
     "list_files",
     "open_samples",
     "open_vectors",

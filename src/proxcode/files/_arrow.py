@@ -57,8 +57,14 @@ class ArrowFile(ABC):
         return name
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
-        """Yield record batches with the number of their first row, from the batch of row `start` on."""
+    def batches(
+        self, columns: Sequence[str], start: int = 0, *, needs_values: bool = True
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield record batches with the number of their first row, from the batch of row `start` on.
+
+        Without `needs_values` columns may hold nothing but missing values, which take no memory: for columns beside
+        others that have values.
+        """
 
 
 class ParquetFile(ArrowFile):
@@ -73,7 +79,9 @@ class ParquetFile(ArrowFile):
             if min(sizes, default=0) < 0 or sum(sizes) != n_rows:
                 raise pa.ArrowInvalid(f"{n_rows} rows in row groups of {sum(sizes)} rows")
 
-    def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
+    def batches(
+        self, columns: Sequence[str], start: int = 0, *, needs_values: bool = True
+    ) -> Iterator[tuple[int, Any]]:
         """Yield record batches; row groups before `start` are not read."""
         with _readable(self.path) as pa, pa.parquet.ParquetFile(self.path, **STREAMED) as file:
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
@@ -81,7 +89,7 @@ class ParquetFile(ArrowFile):
             done = sum(sizes[: groups[0]]) if groups else 0
             for batch in file.iter_batches(ROWS_AT_ONCE, row_groups=groups, columns=list(columns)):
                 # The name of a column may also be the beginning of another's.
-                yield done, _validated(pa, batch.select(list(columns)))
+                yield done, _validated(pa, batch.select(list(columns)), needs_values)
                 done += len(batch)
 
 
@@ -106,24 +114,27 @@ class IpcFile(ArrowFile):
             source.seek(0)
             yield pa, pa.ipc.open_stream(source) if is_stream else pa.ipc.open_file(source)
 
-    def batches(self, columns: Sequence[str], start: int = 0) -> Iterator[tuple[int, Any]]:
+    def batches(
+        self, columns: Sequence[str], start: int = 0, *, needs_values: bool = True
+    ) -> Iterator[tuple[int, Any]]:
         """Yield record batches; raise ValueError for a start behind the end of a stream."""
         done = 0
         with self._open() as (pa, reader):
             is_stream = self.n_rows is None
             for batch in reader if is_stream else map(reader.get_batch, range(reader.num_record_batches)):
                 if done + len(batch) > start:
-                    yield done, _validated(pa, batch.select(list(columns)))
+                    yield done, _validated(pa, batch.select(list(columns)), needs_values)
                 done += len(batch)
         if start > done:
             raise bad_start(self.path, start, done)
 
 
-def _validated(pa: Any, batch: Any) -> Any:
+def _validated(pa: Any, batch: Any, needs_values: bool) -> Any:
     """Return a record batch whose lengths, offsets and strings are valid; raise ArrowInvalid for another."""
     batch.validate(full=True)
     # Some types need no memory for their values, so that a few bytes may claim any number of rows.
-    if len(batch) > 8 * batch.get_total_buffer_size():
+    is_null = all(pa.types.is_null(column.type) for column in batch.columns)
+    if (needs_values or not is_null) and len(batch) > 8 * batch.get_total_buffer_size():
         raise pa.ArrowInvalid(f"{len(batch)} rows in {batch.get_total_buffer_size()} bytes")
     return batch
 
@@ -153,6 +164,8 @@ class ArrowVectors(Vectors):
         if not rows.shape[1]:
             raise ValueError(f"{path}: the list in row 0 of column {self._chosen[0]!r} is empty: expected numbers.")
         self._width = self.n_columns = rows.shape[1]
+        # The numbers of a list have no names.
+        self.names = self._chosen if len(self._chosen) == self.n_columns else ()
         self.dtype = rows.dtype
 
     @property
@@ -168,7 +181,7 @@ class ArrowVectors(Vectors):
     def other_blocks(self, size: int) -> Iterator[Any]:
         """Yield the other columns as tables of Arrow, of the rows that `blocks(size)` yields."""
         pa, held, n_held = import_arrow(self.path), [], 0
-        for _, batch in self._file.batches(self.other_columns()):
+        for _, batch in self._file.batches(self.other_columns(), needs_values=False):
             held.append(batch)
             n_held += len(batch)
             while n_held >= size:

@@ -46,12 +46,15 @@ class Vectors(ABC):
     n_columns : int
     dtype : dtype
         Type of the blocks, in native byte order.
+    names : sequence of str
+        Names of the columns taken, in order; empty where they have none.
     """
 
     path: Path
     n_rows: int | None
     n_columns: int
     dtype: np.dtype[Any]
+    names: Sequence[str] = ()
 
     def blocks(self, size: int, start: int = 0) -> Iterator[NDArray[Any]]:
         """Return the rows from `start` on as arrays of `size` rows; the last may be shorter.

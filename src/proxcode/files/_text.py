@@ -128,6 +128,7 @@ class TextVectors(Vectors):
         self._table.check_not_empty()
         self._chosen = choose(path, self._table.names, self._table.n_columns, choice)
         self.n_columns = len(self._chosen)
+        self.names = [self._table.names[column] for column in self._chosen] if self._table.names else []
 
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
         rows = self._table.rows()

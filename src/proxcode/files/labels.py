@@ -1,6 +1,6 @@
 """Labels of samples, and near and far pairs of samples, from files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,20 +20,18 @@ from proxcode.files._base import (
     listing,
     shown,
 )
+from proxcode.files._label_parts import LONG, Labels, check_sizes, joined
 from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
-from proxcode.files.samples import list_files, stands_for_many
+from proxcode.files.samples import is_empty, list_files, stands_for_many
 from proxcode.files.vectors import open_vectors
 
-Labels = NDArray[Any]
-# From this magnitude on, different integers are equal as floats.
-LONG = 2**53
 # Words for the sign of a pair.
 SIGNS = {"near": 1, "far": -1, "true": 1, "false": -1}
 # What a pair may have in its third column.
 EXPECTED_SIGN = "expected near or far, +1 or -1, 1 or 0, true or false"
 
 
-def read_labels(source: FilePath) -> Labels:
+def read_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> Labels:
     r"""Read labels.
 
     Parameters
@@ -43,6 +41,9 @@ def read_labels(source: FilePath) -> Labels:
         an npz, safetensors or HDF5 file (without a key: the only one of one dimension). Each line of a `.txt` file is a
         label. The first row of a CSV or TSV file holds column names if one of its cells is not a number. FILE may be a
         folder or a pattern: the labels are those of all its files, as `open_samples` has their rows.
+    sizes : mapping of path to int, default=None
+        Number of samples of each file of vectors, in order. Where the labels are in several files too, each must have
+        as many labels.
 
     Returns
     -------
@@ -61,20 +62,14 @@ def read_labels(source: FilePath) -> Labels:
     array(['cat', None], dtype=object)
     """
     path, column = split_column(source)
-    parts = [by_suffix(file, LABEL_FORMATS)(file, column) for file in list_files(path)]
-    labels = parts[0] if len(parts) == 1 else _joined(source, parts)
+    files = list_files(path, LABEL_FORMATS, "labels")
+    parts = {file: by_suffix(file, LABEL_FORMATS)(file, column) for file in files if not is_empty(file)}
+    if sizes and len(parts) > 1:
+        check_sizes(parts, sizes)
+    labels = next(iter(parts.values())) if len(parts) == 1 else joined(parts)
     if len(labels) == 0:
         raise ValueError(f"{source} holds no labels: expected at least one.")
     return labels
-
-
-def _joined(source: FilePath, parts: list[Labels]) -> Labels:
-    """Return the labels of several files as one array; raise ValueError where they are of different kinds."""
-    are_numbers = {part.dtype.kind in "biuf" for part in parts if len(part)}
-    shapes = {part.shape[1:] for part in parts}
-    if len(are_numbers) > 1 or len(shapes) > 1:
-        raise ValueError(f"{source} holds numbers in one file and text in another: write all labels alike.")
-    return np.concatenate(parts)
 
 
 def split_column(source: FilePath) -> tuple[Path, str | None]:
@@ -98,10 +93,9 @@ def split_column(source: FilePath) -> tuple[Path, str | None]:
     for path, column in splits:
         if path.is_file():
             return existing_file(path), column
-        if stands_for_many(path):
-            return path, column
-    if stands_for_many(Path(text)):
-        return Path(text), None
+    many = next(((path, column) for path, column in splits if stands_for_many(path)), None)
+    if many is not None or stands_for_many(Path(text)):
+        return many or (Path(text), None)
     # Nothing exists: the error names the first part that looks like a file of labels.
     named = [path for path, _ in splits if path.suffix.lower() in LABEL_FORMATS]
     return existing_file(named[0] if named else text), None

@@ -6,16 +6,19 @@ the same names there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import Choice, Column, FilePath, Vectors, existing_file, listing
+from proxcode.files._arrays import map_npy
+from proxcode.files._arrow import ARROW_FORMATS, open_arrow
+from proxcode.files._base import ROWS_AT_ONCE, Choice, Column, FilePath, Vectors, existing_file, listing
 from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
 from proxcode.storage.listing import files_of
 from proxcode.utils.samples import Samples
@@ -23,9 +26,6 @@ from proxcode.utils.samples import Samples
 if TYPE_CHECKING:
     from proxcode.utils.engine import Engine
     from proxcode.utils.rows import Index
-
-# Rows that are read at a time where few of many are wanted.
-ROWS_AT_ONCE = 8192
 
 
 def open_samples(
@@ -71,8 +71,17 @@ def open_samples(
     return FileSamples(list_files(source), choice, engine)
 
 
-def list_files(source: Any) -> list[Path]:
-    """Return the files of vectors that a path, a folder, a pattern, a list of paths or an Arrow dataset stands for."""
+def list_files(source: Any, formats: Collection[str] = VECTOR_FORMATS, kind: str = "vectors") -> list[Path]:
+    """Return the files that a path, a folder, a pattern, a list of paths or an Arrow dataset stands for.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, or pyarrow.dataset.Dataset
+    formats : collection of str
+        Suffixes of the files that are taken of a folder.
+    kind : str
+        What the files hold, for the error message.
+    """
     if hasattr(source, "files") and hasattr(source, "schema"):
         return [Path(file) for file in source.files]
     if not isinstance(source, str) and isinstance(source, Iterable):
@@ -85,11 +94,19 @@ def list_files(source: Any) -> list[Path]:
     if found is None:
         return [path]
     if path.is_dir():
-        found = [file for file in found if file.suffix.lower() in VECTOR_FORMATS]
+        found = [file for file in found if file.suffix.lower() in formats]
     if not found:
-        known = ", ".join(VECTOR_FORMATS)
-        raise FileNotFoundError(f"{path} has no file of vectors: expected files with one of the suffixes {known}.")
+        known = ", ".join(formats)
+        raise FileNotFoundError(f"{path} has no file of {kind}: expected files with one of the suffixes {known}.")
     return found
+
+
+def is_empty(path: Path) -> bool:
+    """Return whether a Parquet, Arrow or npy file has no rows, as one of many parts may."""
+    suffix = path.suffix.lower()
+    if suffix in ARROW_FORMATS:
+        return open_arrow(existing_file(path)).n_rows == 0
+    return suffix == ".npy" and map_npy(existing_file(path)).shape[:1] == (0,)
 
 
 def stands_for_many(path: Path) -> bool:
@@ -115,7 +132,9 @@ class FileSamples(Samples):
     """
 
     def __init__(self, paths: Sequence[FilePath], choice: Choice, engine: Engine | None = None) -> None:
-        self.paths, self.choice = [Path(path).absolute() for path in paths], choice
+        # Not parts without rows, as Spark writes them; if there are no others, the first one raises an error.
+        listed = [Path(path).absolute() for path in paths]
+        self.paths, self.choice = [path for path in listed if not is_empty(path)] or listed[:1], choice
         if engine is not None:
             self.engine = engine
         opened = [_opened(path, choice) for path in self.paths]
@@ -125,6 +144,11 @@ class FileSamples(Samples):
                 raise ValueError(
                     f"{vectors.path} has {vectors.n_columns} features, but {self.paths[0]} has {n_columns}: choose "
                     "columns, or leave it out."
+                )
+            if vectors.names and opened[0].names and vectors.names != opened[0].names:
+                raise ValueError(
+                    f"the columns of {vectors.path} are {listing(vectors.names)}, but those of {self.paths[0]} "
+                    f"{listing(opened[0].names)}: choose columns by name, or leave it out."
                 )
         sizes = [_n_rows(vectors) for vectors in opened]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
@@ -176,8 +200,14 @@ class FileRows:
     dtype: np.dtype[Any]
 
     def __call__(self) -> NDArray[Any]:
-        """Return the rows."""
-        blocks = [block for path, rows in self.parts for block in _read(_opened(path, self.choice), rows)]
+        """Return the rows; raise ValueError where a file has other rows than when the samples were opened."""
+        blocks = []
+        for path, rows in self.parts:
+            own = list(_read(_opened(path, self.choice), rows))
+            n_rows = rows.stop - rows.start if isinstance(rows, slice) else len(rows)
+            if sum(map(len, own)) != n_rows or any(block.shape[1] != self.n_columns for block in own):
+                raise ValueError(f"{path} has changed since it was opened: open the samples again.")
+            blocks += own
         if len(blocks) == 1:
             return blocks[0].astype(self.dtype, copy=False)
         return np.concatenate([np.empty((0, self.n_columns), self.dtype), *blocks], dtype=self.dtype)
@@ -186,10 +216,12 @@ class FileRows:
 def _read(vectors: Vectors, rows: slice | Index) -> Iterable[NDArray[Any]]:
     """Yield rows of one file in blocks."""
     if isinstance(rows, slice):
-        if rows.stop > rows.start:
-            yield next(vectors.blocks(rows.stop - rows.start, start=int(rows.start)))
+        if rows.stop > rows.start and rows.start < (vectors.n_rows or rows.stop):
+            yield from islice(vectors.blocks(rows.stop - rows.start, start=int(rows.start)), 1)
         return
     start = int(rows[0])
+    if start >= (vectors.n_rows or start + 1):
+        return
     for block in vectors.blocks(ROWS_AT_ONCE, start=start):
         own = rows[np.searchsorted(rows, start) : np.searchsorted(rows, start + len(block))]
         yield block[own - start]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from proxcode.hamming import Codes, pack
 from proxcode.utils.samples import Samples, as_samples
+from proxcode.utils.validation import check_integer, check_samples
 
 # Rows whose margins are held at a time: a multiple of the rows of any block in which margins are computed.
 ENCODED_ROWS = 16_384
@@ -33,6 +36,14 @@ class _Codes:
 
     def __call__(self, samples: NDArray[Any]) -> Codes:
         return pack(self.encoder.scores(samples, self.n_bits) >= 0)
+
+
+def to_encode_with(model: Any) -> Any:
+    """Return a copy of a fitted model without the codes of its training samples, which a worker does not need."""
+    light = copy(model)
+    if hasattr(light, "codes_"):
+        light.codes_ = light.codes_[:0]
+    return light
 
 
 def codes_of(encoder: HasScores, X: NDArray[Any] | Samples, n_bits: int) -> Codes:
@@ -69,7 +80,9 @@ class BinaryEncoderMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
             functions without `has_prefixes`): then it is a random choice of bits.
         """
         if isinstance(X, Samples):
-            return codes_of(self, X, self.n_bits_ if n_bits is None else n_bits)
+            check_is_fitted(self, "n_bits_")
+            n_bits = self.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, self.n_bits_)
+            return codes_of(to_encode_with(self), check_samples(self, X, reset=False), n_bits)
         return pack(self.scores(X, n_bits) >= 0)
 
     def __sklearn_tags__(self) -> Any:

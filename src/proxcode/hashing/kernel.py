@@ -45,8 +45,8 @@ class KernelHash(RidgeHash):
         Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
         of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
     max_samples : int or None, default=500_000
-        Number of samples that the regression is fitted to, where there are more: evenly spaced ones, and those whose
-        pairs bits are learned from. None is all. Without labels, at most 50,000 take part anyway.
+        Number of samples that the regression is fitted to where bits are learned from the pairs of fewer, as with more
+        than 20,000 labels: evenly spaced ones, and those whose pairs take part. None is all.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.pairs.lists import NearLists
-from proxcode.utils.blocks import map_blocks
+from proxcode.utils.blocks import map_blocks, one_blas_thread
 from proxcode.utils.rows import Index, evenly_spaced
 from proxcode.utils.samples import Samples
 
@@ -45,10 +45,13 @@ def recall_of_search(X: Samples, n_neighbors: int) -> float:
     # Squared distances of the nearest so far, the sample itself among them.
     for _, squares in X.map(_NearestSquares(queries, n_neighbors + 1)):
         limits = np.partition(np.hstack([limits, squares]), n_neighbors, axis=1)[:, : n_neighbors + 1]
-    among = _squares(queries, X[chosen])
-    is_near = among <= limits.max(axis=1, keepdims=True)
+    with one_blas_thread:
+        among = _squares(queries, X[chosen])
     rank = rank_among(n_neighbors, len(X))
-    is_found = among <= np.partition(among, rank, axis=1)[:, rank : rank + 1]
+    # Equal distances that were computed in different blocks differ by rounding.
+    tolerance = 1e-12 * among.max()
+    is_near = among <= limits.max(axis=1, keepdims=True) + tolerance
+    is_found = among <= np.partition(among, rank, axis=1)[:, rank : rank + 1] + tolerance
     n_near = is_near.sum() - len(queries)
     return float((is_near & is_found).sum() - len(queries)) / n_near if n_near > 0 else 1.0
 
@@ -68,8 +71,8 @@ class _NearestSquares:
 
 
 def _squares(queries: NDArray[Any], samples: NDArray[Any]) -> NDArray[Any]:
-    """Return squared distances between queries and samples."""
-    center = queries.mean(axis=0, dtype=np.float64).astype(queries.dtype)
+    """Return squared distances between queries and samples, in double precision."""
+    center = queries.mean(axis=0, dtype=np.float64)
     Q, Z = queries - center, samples - center
     squares = (Q * Q).sum(axis=1, keepdims=True) - 2 * (Q @ Z.T) + (Z * Z).sum(axis=1)
     return np.maximum(squares, 0, out=squares)

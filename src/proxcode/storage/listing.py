@@ -10,13 +10,18 @@ def files_of(source: str | os.PathLike[str]) -> list[Path] | None:
 
     None if `source` is neither, so that it names one file. Names that begin with a dot or an underscore are left out.
     """
-    path = Path(source)
+    path = root = Path(source)
     if path.is_dir():
         found = path.iterdir()
     elif glob.has_magic(str(path)) and not path.exists():
         first = next(k for k, part in enumerate(path.parts) if glob.has_magic(part))
-        found = Path(*path.parts[:first]).glob(str(Path(*path.parts[first:])))
+        root = Path(*path.parts[:first])
+        found = root.glob(str(Path(*path.parts[first:])))
     else:
         return None
-    # Files under temporary names are being written.
-    return sorted(file for file in found if not file.name.startswith((".", "_")) and file.is_file())
+    # Files under temporary names, and in folders of such names, are being written.
+    return sorted(
+        file
+        for file in found
+        if file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
+    )

@@ -80,7 +80,7 @@ def label_masks(indicator: Any) -> NDArray[np.uint64]:
 
 
 def warn_of_rare_classes(classes: NDArray[np.int64], y: Any) -> None:
-    """Warn, in the name of the caller's caller's caller, of classes that are rare beside the others."""
+    """Warn, in the name of the caller of `fit`, of classes that are rare beside the others."""
     sizes = np.bincount(classes[classes != UNLABELLED])
     median = float(np.median(sizes)) if len(sizes) else 0.0
     rare = np.flatnonzero(RARE * sizes < median)
@@ -93,16 +93,16 @@ def warn_of_rare_classes(classes: NDArray[np.int64], y: Any) -> None:
     warnings.warn(
         f"classes {', '.join(named)}{more} have few samples beside a median of {median:g} per class, and new samples "
         "of theirs may get codes of other classes: add samples, or pass proximity=SameLabel(balanced=True).",
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
 def warn_of_small_classes(classes: NDArray[np.int64]) -> None:
-    """Warn, in the name of the caller's caller's caller, of many small classes: new samples may be of other ones."""
+    """Warn, in the name of the caller of `fit`, of many small classes: new samples may be of other ones."""
     sizes = np.bincount(classes[classes != UNLABELLED])
     if len(sizes) >= MANY and 2 <= (median := float(np.median(sizes))) < SMALL:
         warnings.warn(
             f"y has {len(sizes)} classes with a median of {median:g} samples: if new samples will belong to other "
             "classes, pass proximity=SameLabel(new_classes=True).",
-            stacklevel=4,
+            stacklevel=5,
         )

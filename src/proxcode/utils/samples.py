@@ -1,6 +1,7 @@
 """Samples that need not be in memory, and sums over them that do not depend on where they are computed.
 
-1. The rows are divided into pieces of 65,536. A piece is one task of an engine (`utils/engine.py`): a worker reads it.
+1. The rows are divided into pieces of 65,536, fewer where they have more than 1,024 features. A piece is one task of an
+   engine (`utils/engine.py`): a worker reads it.
 2. A piece is divided into blocks, whose size the caller chooses. The blocks of a piece are computed on all cores.
 3. Sums over the blocks of a piece are added up in order, then those of the pieces: the same digits for any engine and
    any number of workers.
@@ -26,8 +27,8 @@ from proxcode.utils.engine import LOCAL, Engine
 from proxcode.utils.progress import progress_of_pass
 from proxcode.utils.rows import Index, Rows
 
-# Rows of a piece: those that are read at once.
-PIECE = 65_536
+# Rows of a piece, those that are read at once, and numbers of a piece at most; its rows are a multiple of these.
+PIECE, PIECE_NUMBERS, PIECE_UNIT = 65_536, 2**26, 8192
 
 Matrix = NDArray[Any]
 Reader = Callable[[], Matrix]
@@ -63,12 +64,13 @@ class Samples(ABC):
         """
 
     def __getitem__(self, rows: Rows) -> Matrix:
-        """Read rows into memory: a slice without a step, or row numbers in any order."""
+        """Read rows into memory: a slice, row numbers in any order, or a boolean for each sample."""
         if isinstance(rows, slice):
-            start, stop, _ = rows.indices(len(self))
+            start, stop, step = rows.indices(len(self))
+            if step != 1:
+                return self[np.arange(start, stop, step)]
             return self.reader(slice(start, max(start, stop)))()
-        rows = np.asarray(rows)
-        rows = np.flatnonzero(rows) if rows.dtype == bool else rows
+        rows = _row_numbers(rows, len(self))
         if len(rows) < 2 or (np.diff(rows) > 0).all():
             return self.reader(rows)()
         distinct, place = np.unique(rows, return_inverse=True)
@@ -103,10 +105,8 @@ class Samples(ABC):
         return totals
 
     def select(self, rows: Index) -> Samples:
-        """Return some of the samples, in ascending order, without reading them; all of them are the object itself."""
-        if len(rows) == len(self):
-            return self
-        return Selected(self, rows)
+        """Return some of the samples, given by ascending row numbers, without reading them; all are the object."""
+        return self if len(rows) == len(self) else Selected(self, rows)
 
     def place_note(self, row: int) -> str:
         """Return where a row lies, in brackets, for an error message; nothing where there is no more to say."""
@@ -115,11 +115,13 @@ class Samples(ABC):
     @cached_property
     def scan(self) -> Scan:
         """Limits and digests of all samples, from one pass over them."""
-        return Scan.joined([scan for _, scan in self.map(scan_of, PIECE)])
+        return Scan.joined(list(self.map(scan_of, PIECE)))
 
     def _computed(self, function: _Mapped, along: Sequence[NDArray[Any]]) -> Iterator[tuple[_Piece, Any]]:
         """Yield the pieces and what a function gives for them; show progress where there are several."""
-        slices = [slice(start, min(start + PIECE, len(self))) for start in range(0, len(self), PIECE)]
+        fitting = max(1, PIECE_NUMBERS // max(1, self.shape[1]) // PIECE_UNIT) * PIECE_UNIT
+        size = min(PIECE, fitting)
+        slices = [slice(start, min(start + size, len(self))) for start in range(0, len(self), size)]
         pieces = [
             _Piece(rows.start, rows.stop, self.reader(rows), tuple(values[rows] for values in along)) for rows in slices
         ]
@@ -131,6 +133,19 @@ class Samples(ABC):
             for piece, result in zip(pieces, results, strict=True):
                 yield piece, result
                 progress.update(piece.stop - piece.start)
+
+
+def _row_numbers(rows: Any, n: int) -> Index:
+    """Return row numbers from 0 to n - 1; raise IndexError for what NumPy would not take as rows of a matrix."""
+    rows = np.asarray(rows)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iub") or (rows.dtype == bool and len(rows) != n):
+        raise IndexError(f"rows of {rows.dtype} and shape {rows.shape}: expected row numbers, or {n} booleans.")
+    if rows.dtype == bool:
+        return np.flatnonzero(rows)
+    rows = rows.astype(np.int64)
+    if rows.size and not -n <= rows.min() <= rows.max() < n:
+        raise IndexError(f"rows {rows.min()} to {rows.max()} of {n} samples: expected at most {n - 1}.")
+    return np.where(rows < 0, rows + n, rows)
 
 
 class InMemory(Samples):
@@ -162,6 +177,10 @@ class Selected(Samples):
         """Return a function that reads the rows from the other samples."""
         return self.samples.reader(self.rows[rows])
 
+    def place_note(self, row: int) -> str:
+        """Return where a row lies in the other samples."""
+        return self.samples.place_note(int(self.rows[row]))
+
 
 class InUnits(Samples):
     """Samples multiplied by a number."""
@@ -172,11 +191,15 @@ class InUnits(Samples):
 
     def reader(self, rows: slice | Index) -> Reader:
         """Return a function that reads the rows and multiplies them."""
-        return _InUnits(self.samples.reader(rows), self.in_units)
+        return _ReaderInUnits(self.samples.reader(rows), self.in_units)
+
+    def place_note(self, row: int) -> str:
+        """Return where a row lies in the other samples."""
+        return self.samples.place_note(row)
 
 
 @dataclass(frozen=True)
-class _InUnits:
+class _ReaderInUnits:
     read: Reader
     in_units: Callable[[Matrix], Matrix]
 
@@ -203,13 +226,14 @@ class Scan(NamedTuple):
     not_finite: tuple[int, int, float] | None
 
     @classmethod
-    def joined(cls, scans: Sequence[Scan]) -> Scan:
-        """Return the scan of pieces, all but the last of which have the same number of samples, as one."""
-        first_wrong = next((k for k, scan in enumerate(scans) if scan.not_finite is not None), None)
-        wrong = None
-        if first_wrong is not None:
-            row, column, value = scans[first_wrong].not_finite  # type: ignore[misc]
-            wrong = (first_wrong * PIECE + row, column, value)
+    def joined(cls, scanned: Sequence[tuple[slice, Scan]]) -> Scan:
+        """Return the scans of blocks of rows as one."""
+        scans, wrong = [scan for _, scan in scanned], None
+        for rows, scan in scanned:
+            if scan.not_finite is not None:
+                row, column, value = scan.not_finite
+                wrong = (rows.start + row, column, value)
+                break
         low, high = np.min([scan.low for scan in scans], axis=0), np.max([scan.high for scan in scans], axis=0)
         return cls(low, high, [digest for scan in scans for digest in scan.digests], wrong)
 
