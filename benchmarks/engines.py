@@ -1,4 +1,4 @@
-"""Seconds to encode 8 Parquet files of 50,000 x 512 in one thread, and on the engines that are installed.
+"""Seconds to encode 8 Parquet files of 50,000 x 512 to files in one thread, and on the engines that are installed.
 
 An engine has a worker for each core of this machine. `same_codes` tells whether its codes are byte for byte those of
 one thread, `ratio` is the time of one thread divided by that of the engine. Files are encoded once before the time is
@@ -10,6 +10,7 @@ python benchmarks/engines.py [--rows 2000]
 import argparse
 import tempfile
 from importlib.util import find_spec
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from _common import best_of, record
-from proxcode import ProximityPreservingCode
+from proxcode import ProximityPreservingCode, encode_files
 from proxcode.engines import DaskEngine, RayEngine, SparkEngine
 from proxcode.files import open_samples
 from proxcode.utils.threads import limited_threads, n_cores
@@ -52,29 +53,42 @@ def row(engine, n_rows, n_workers, seconds, alone, is_same):
     }
 
 
+def contents(folder):
+    """Return the codes of all files of a folder."""
+    return [pq.read_table(file)["code"].to_pylist() for file in sorted(folder.glob("*.parquet"))]
+
+
 def measure(folder, model, repeats):
+    outputs = (folder.parent / f"codes{k}" for k in count())
+
+    def encode(engine):
+        return encode_files(model, folder, next(outputs), engine=engine)
+
     with limited_threads(1):
-        samples = open_samples(folder)
-        codes = model.encode(samples)
-        alone = best_of(lambda: model.encode(samples), repeats)
-    rows = [row("one thread", len(codes), 1, alone, alone, True)]
+        encoded = encode(None)
+        codes = contents(encoded.manifest.parent)
+        alone = best_of(lambda: encode(None), repeats)
+    X = open_samples(folder / "0.parquet")[:]
+    assert codes[0] == [code.tobytes() for code in model.encode(X)]
+    rows = [row("one thread", encoded.rows, 1, alone, alone, True)]
     for library, make in ENGINES.items():
         if find_spec(library) is None:
             continue
         with make() as engine:
-            samples = open_samples(folder, engine=engine)
-            is_same = np.array_equal(model.encode(samples), codes)
-            seconds = best_of(lambda samples=samples: model.encode(samples), repeats)
-        rows.append(row(make.__name__, len(codes), n_cores(), seconds, alone, is_same))
+            is_same = contents(encode(engine).manifest.parent) == codes
+            seconds = best_of(lambda engine=engine: encode(engine), repeats)
+        rows.append(row(make.__name__, encoded.rows, n_cores(), seconds, alone, is_same))
     return rows
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=50_000, help="rows of a file; a task has 65,536 rows of any files")
+    parser.add_argument("--rows", type=int, default=50_000, help="rows of a file")
     parser.add_argument("--repeats", type=int, default=3, help="the shortest time of so many is taken")
     options = parser.parse_args()
     centres = np.random.default_rng(0).normal(size=(10, N_COLUMNS))
     with tempfile.TemporaryDirectory() as name:
-        write_files(Path(name), centres, options.rows)
-        record("engines", measure(Path(name), fit(centres), options.repeats))
+        vectors = Path(name) / "vectors"
+        vectors.mkdir()
+        write_files(vectors, centres, options.rows)
+        record("engines", measure(vectors, fit(centres), options.repeats))

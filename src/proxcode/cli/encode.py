@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 
 from proxcode.cli.inputs import VectorFile, check_bits, read_header
-from proxcode.cli.options import BITS, FILE, as_json, check_output, force, vector_options
+from proxcode.cli.options import BITS, ENGINES, FILE, as_json, check_output, force, vector_options
 from proxcode.cli.printing import show
 
 if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
 
-ENGINES = click.Choice(["local", "dask", "ray", "spark"])
 # Rows that are encoded and written at once.
 BLOCK = 8192
 # Size in bytes of the .npy header, which NumPy pads so that it has room for any number of rows.

@@ -11,6 +11,7 @@ FILE = click.Path(path_type=Path)
 BITS = click.IntRange(1, 1024)
 COUNT = click.IntRange(1)
 SEED = click.IntRange(0, 2**32 - 1)
+ENGINES = click.Choice(["local", "dask", "ray", "spark"])
 METRICS = click.Choice(
     ["euclidean", "cosine", "manhattan", "chebyshev", "correlation", "canberra", "braycurtis", "hamming"]
 )
@@ -35,7 +36,7 @@ vector_options = _stacked(
 engine_options = _stacked(
     click.option(
         "--engine",
-        type=click.Choice(["local", "dask", "ray", "spark"]),
+        type=ENGINES,
         default="local",
         show_default=True,
         help="Where files are read and sums over them are computed: in this process, or on a cluster.",
