@@ -64,11 +64,14 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/sharded.py
+	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/encode_memory.py
 	$(BIN)/python benchmarks/newcomer.py
 
 bench-data: $(VENV)/.ready
 	$(BIN)/python benchmarks/quality.py
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/scale.py --parquet
 	$(BIN)/python benchmarks/cut.py biqmac
 	$(BIN)/python benchmarks/cut.py signed
 	$(BIN)/python benchmarks/cut.py gset

@@ -11,6 +11,11 @@ from proxcode.utils.engine import Engine
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+# Dask lets workers return memory to the system at once, and blocks of samples would be taken from it again and again:
+# encoding took a third longer.
+ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
+MEMORY_KEPT = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**26}
+
 
 class DaskEngine(Engine):
     """Runs tasks on a Dask cluster; a task whose worker dies is run again by another.
@@ -32,8 +37,10 @@ class DaskEngine(Engine):
         distributed = import_library("dask", "distributed")
         self._owned: list[Any] = []
         if client is None:
-            # Any free port: another cluster of this machine may have the usual one.
-            cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
+            dask = import_library("dask", "dask")
+            with dask.config.set({ENVIRONMENT: {**dask.config.get(ENVIRONMENT, {}), **MEMORY_KEPT}}):
+                # Any free port: another cluster of this machine may have the usual one.
+                cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
             client = distributed.Client(cluster)
             self._owned = [client, cluster]
         elif isinstance(client, str):
