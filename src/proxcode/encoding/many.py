@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from proxcode.encoding.manifest import Manifest
 from proxcode.encoding.task import EncodeFile, Task, described
 from proxcode.files import VECTOR_FORMATS, Column, FilePath, is_empty, list_files
-from proxcode.hashing.encoder import to_encode_with
 from proxcode.storage.atomic import is_disk_error, resume_note
 from proxcode.utils.engine import LOCAL, Engine
 from proxcode.utils.progress import ProgressDisplay
@@ -116,6 +115,9 @@ def encode_files(
     (['a.parquet', 'b.parquet'], 300, {})
     """
     outputs = plan_outputs(source, output)
+
+    from proxcode.hashing.encoder import to_encode_with
+
     if not hasattr(model, "fingerprint"):
         raise TypeError(f"model={model!r}: expected a fitted ProximityPreservingCode.")
     fingerprint = model.fingerprint()
