@@ -9,7 +9,7 @@ ENGINES := .venv-engines
 # compare bits between numbers of threads.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=2
 
-.PHONY: demo test test-lowest test-engines mutants lint format bench bench-data reproduce figures clean
+.PHONY: demo test test-slow test-lowest test-engines mutants lint format bench bench-data reproduce figures clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -21,7 +21,11 @@ demo: $(VENV)/.ready
 	$(BIN)/proxcode demo --output demo
 
 test: $(VENV)/.ready
-	$(THREADS) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(THREADS) $(BIN)/python -m pytest -m 'not slow' --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# Processes that are killed, whole experiments and deployments: minutes more.
+test-slow: $(VENV)/.ready
+	$(THREADS) $(BIN)/python -m pytest -m slow --numprocesses auto --maxprocesses 4 --dist loadfile
 
 $(LOWEST)/.ready: pyproject.toml tests/helpers/lowest_versions.py
 	$(PYTHON) -c 'import sys; sys.exit(0 if (3, 11) <= sys.version_info < (3, 13) else "the lowest versions need Python 3.11 or 3.12; name one with: make test-lowest PYTHON=python3.11")'
@@ -64,6 +68,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/speed.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/sharded.py
+	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/encode_memory.py
 	$(BIN)/python benchmarks/newcomer.py

@@ -28,13 +28,13 @@ def random_codes(n, n_bits, rng):
     return base, queries
 
 
-def learned_codes(n, n_bits, rng):
+def learned_codes(n, n_bits, rng, n_queries=N_QUERIES):
     X, y = gist()
     model = ProximityPreservingCode(n_bits, hash_function=KernelHash(n_landmarks=1000), random_state=0)
     model.fit(X[:20_000], y[:20_000])
     codes = model.encode(X)
     order = rng.permutation(len(codes))
-    queries, base = codes[order[:N_QUERIES]], codes[order[N_QUERIES:]]
+    queries, base = codes[order[:n_queries]], codes[order[n_queries:]]
     spread = np.resize(base, (n, n_bits // 8))
     for byte in range(n_bits // 8):
         for bit in range(8):

@@ -4,6 +4,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# Processes that are killed, whole experiments and deployments, many random operations: `make test-slow`.
+SLOW = {
+    "test_cli_installed.py",
+    "test_deployments.py",
+    "test_faults.py",
+    "test_kill.py",
+    "test_killed_fit.py",
+    "test_parallel.py",
+    "test_quick.py",
+    "test_random_operations.py",
+    "test_real_data.py",
+    "test_runner.py",
+    "test_startup.py",
+}
+# Several processes run one file each at a time: long ones come first, so that all processes end together.
+LONG = ("test_sklearn.py", "test_peers.py", "test_within_radius.py", "test_examples.py", "test_engines.py")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.name in SLOW:
+            item.add_marker("slow")
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
+
 
 @pytest.fixture
 def rng():

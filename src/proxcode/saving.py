@@ -26,7 +26,7 @@ from proxcode.metrics import BitRecord
 from proxcode.proximity import Proximity, WithinRadius
 from proxcode.storage.components import ComponentWriter, with_subclasses
 from proxcode.storage.container import reading
-from proxcode.storage.model_file import ModelFile, model_digest, read_model, write_model
+from proxcode.storage.model_file import ModelFile, code_digest, read_model, write_model
 from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
 from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
@@ -160,9 +160,17 @@ class SavingMixin(BaseEstimator):
         """
         write_model(path, self._stored(), component_classes(), overwrite=overwrite)
 
-    def fingerprint(self) -> str:
-        """Return a SHA-256 digest of the fitted model, the same after saving and loading; files of codes hold it."""
-        return model_digest(self._stored(), component_classes())
+    def fingerprint(self, n_bits: int | None = None) -> str:
+        """Return a SHA-256 digest that tells codes of `n_bits` bits of this model from those of others; None: all bits.
+
+        It is the same after saving, loading and `extend`; indexes, stores and files of codes hold it.
+        """
+        check_is_fitted(self, "n_bits_")
+        n_bits = self.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, self.n_bits_)
+        learned = self._learned()
+        figures = [record.numbers() for record in learned.history[:n_bits]]
+        values = [self.n_features_in_, learned.data, learned.unit, learned.seed, figures]
+        return code_digest(learned.hash_function, values, learned.codes, n_bits)
 
     def _stored(self) -> ModelFile:
         """Return the model as its file holds it."""

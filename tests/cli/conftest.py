@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.command_line import N_BITS
+from helpers.databases import clickhouse, connect, connection, postgres_address  # noqa: F401
 from proxcode import ProximityPreservingCode
 
 

@@ -207,7 +207,7 @@ CASES = [
         "search longer.index X.npy --model m.proxcode",
         "longer.index has codes of 24 bits, the model of 12: pass its own model",
     ),
-    ("search my.index codes.npy --bits 9", "--bits 9: my.index is an index of 12 bits; omit --bits"),
+    ("search my.index codes.npy --bits 9", "--bits 9: my.index has codes of 12 bits; omit --bits"),
     ("search my.index codes.npy --ids y.npy", "my.index is an index with its own ids: omit --ids"),
     (f"{SEARCH} --bits 13", "--bits 13: expected 1 to 12, the code length of the model"),
     (f"{SEARCH} --bits 9", "codes has nonzero bits after the first 9: expected zeros"),

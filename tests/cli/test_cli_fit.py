@@ -177,3 +177,16 @@ def test_files_of_labels_in_another_order_are_refused(folder, train, tmp_path):
     assert "rename the files so that labels and vectors are in the same order" in result.output
     (tmp_path / "l" / "9.npy").rename(tmp_path / "l" / "09.npy")
     assert CliRunner().invoke(main, [*arguments, "--bits", "4"]).exit_code == 0
+
+
+def test_labels_in_a_folder_of_text_files(train, tmp_path):
+    X, y = train
+    for name in ("v", "l"):
+        (tmp_path / name).mkdir()
+    for k, rows in enumerate((slice(0, 200), slice(200, None))):
+        np.save(tmp_path / "v" / f"{k}.npy", X[rows])
+        (tmp_path / "l" / f"{k}.txt").write_text("".join(f"class {label}\n" for label in y[rows]))
+    arguments = ("fit", tmp_path / "v", "--labels", tmp_path / "l", "--bits", 4, "-o", tmp_path / "m.proxcode")
+    call(*arguments)
+    model = ProximityPreservingCode(4, random_state=0).fit(X, [f"class {label}" for label in y])
+    np.testing.assert_array_equal(ProximityPreservingCode.load(tmp_path / "m.proxcode").codes_, model.codes_)

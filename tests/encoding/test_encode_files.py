@@ -119,7 +119,7 @@ def test_codes_are_those_of_the_model_beside_untouched_columns(n_bits, model, X,
     assert found.drop("code").schema.equals(given.schema)
     metadata = dict(found.schema.metadata)
     assert metadata[b"owner"] == b"you"
-    assert metadata[b"proxcode.model"].decode() == model.fingerprint()
+    assert metadata[b"proxcode.model"].decode() == model.fingerprint(n_bits)
     assert metadata[b"proxcode.n_bits"] == str(n_bits or 16).encode()
     # Spark would take the columns from it, without the codes.
     assert b"org.apache.spark.sql.parquet.row.metadata" not in metadata

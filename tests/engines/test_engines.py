@@ -37,10 +37,11 @@ def engine(request):
         with make() as engine:
             yield engine
             begun = set(psutil.Process().children(recursive=True)) - before
+            # Python's own tracker of shared memory ends with this process.
+            trackers = {process for process in begun if "resource_tracker" in " ".join(process.cmdline())}
     assert begun
-    _, alive = psutil.wait_procs(begun, timeout=60)
-    # Python's own tracker of shared memory ends with this process.
-    assert not [process for process in alive if "resource_tracker" not in " ".join(process.cmdline())]
+    _, alive = psutil.wait_procs(begun - trackers, timeout=60)
+    assert not alive
 
 
 @pytest.fixture(scope="module")

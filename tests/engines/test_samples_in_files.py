@@ -231,7 +231,7 @@ def test_encoding_checks_what_it_is_given(folder, X, y):
 
 
 def test_wide_samples_have_smaller_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("proxcode.utils.samples.PIECE_NUMBERS", 2**14)
+    monkeypatch.setattr("proxcode.utils.samples.PIECE_VALUES", 2**14)
     monkeypatch.setattr("proxcode.utils.samples.PIECE_UNIT", 64)
     X = np.random.default_rng(0).normal(size=(500, 100))
     found = list(InMemory(X).map(len, 10_000))

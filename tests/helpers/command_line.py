@@ -17,7 +17,7 @@ from proxcode.cli.printing import cell
 N_BITS = 20
 COMMAND = Path(sys.executable).parent / "proxcode"
 # A line that commands write at most every 10 seconds, as they may on a busy machine.
-PROGRESS = re.compile(r"^(learned|encoded|found|finished|measured) [\d,]+ (of [\d,]+ )?.*\n", re.MULTILINE)
+PROGRESS = re.compile(r"^(learned|encoded|loaded|found|finished|measured) [\d,]+ (of [\d,]+ )?.*\n", re.MULTILINE)
 
 
 def without_progress(text):
@@ -39,6 +39,13 @@ def call(*arguments):
     assert result.exit_code == 0, result.output
     assert without_progress(result.stderr) == ""
     return result.stdout
+
+
+def fails(*arguments):
+    """Return the sentence with which the command fails."""
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code in (1, 2), result.output
+    return without_progress(result.stderr).rpartition("Error: ")[2].strip()
 
 
 def record_of(*arguments):

@@ -21,7 +21,7 @@ def lowest_versions(pyproject):
     """
     extras = pyproject["optional-dependencies"].values()
     requirements = [*pyproject["dependencies"], *(name for extra in extras for name in extra)]
-    bounds = (re.fullmatch(r"([\w-]+)>=([\d.]+)", requirement) for requirement in requirements)
+    bounds = (re.fullmatch(r"([\w-]+)(?:\[\w+\])?>=([\d.]+)", requirement) for requirement in requirements)
     return [f"{bound[1]}=={bound[2]}" for bound in bounds if bound]
 
 

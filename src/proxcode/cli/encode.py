@@ -10,7 +10,6 @@ The codes of many files are those of `proxcode.encoding`. Those of one file are 
 Blocks start at the same rows in a resumed run: the output has the same bytes.
 """
 
-import glob
 import os
 from collections.abc import Callable
 from itertools import chain, repeat
@@ -20,7 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 
 from proxcode.cli.inputs import VectorFile, check_bits, read_header
-from proxcode.cli.options import BITS, ENGINES, FILE, as_json, check_output, force, vector_options
+from proxcode.cli.options import BITS, FILE, as_json, check_output, engine_options, force, vector_options
 from proxcode.cli.printing import show
 
 if TYPE_CHECKING:
@@ -51,8 +50,7 @@ HEADER = 128
 )
 @vector_options
 @click.option("--code-column", help="Many files: name of the column of codes.", show_default="code")
-@click.option("--engine", type=ENGINES, help="Many files: where they are encoded.", show_default="local")
-@click.option("--scheduler", help="Many files: address of the scheduler of a cluster of --engine.")
+@engine_options
 @force
 @as_json
 def encode(
@@ -93,9 +91,10 @@ def encode(
 
 def _is_one_file(vectors: tuple[str, ...], output: str) -> bool:
     """Return whether codes are those of one file, and not to be written to a folder."""
+    from proxcode.storage.listing import files_of
+
     is_folder = output.endswith(("/", os.sep)) or Path(output).is_dir()
-    is_many = any(Path(name).is_dir() or (glob.has_magic(name) and not Path(name).exists()) for name in vectors)
-    return len(vectors) == 1 and not is_many and not is_folder
+    return len(vectors) == 1 and files_of(vectors[0]) is None and not is_folder
 
 
 def _encode_many(

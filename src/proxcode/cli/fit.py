@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile
+from proxcode.cli.inputs import ProximityOptions, VectorFile, in_memory
 from proxcode.cli.options import (
     BITS,
     COUNT,
@@ -75,7 +75,7 @@ def fit(
     seed: int,
     checkpoint: bool,
     samples: int | None,
-    engine: str,
+    engine: str | None,
     scheduler: str | None,
     force: bool,
     as_json: bool,
@@ -118,11 +118,15 @@ def fit(
     click.get_current_context().meta["resumable"] = checkpoint
 
     from proxcode.engines import make_engine
+    from proxcode.utils.rows import evenly_spaced
+    from proxcode.utils.samples import select
 
-    with make_engine(engine, scheduler) as cluster:
-        X, rows, n_rows = source.samples(samples, labels=options.labels, engine=cluster)
+    with make_engine(engine or "local", scheduler) as cluster:
+        X = source.samples(labels=options.labels, engine=cluster)
+        n_rows = len(X)
         labels = options.read_labels(n_rows, source)
-        y = None if labels is None else labels[rows]
+        rows = evenly_spaced(n_rows, samples or n_rows)
+        X, y = in_memory(select(X, rows)), None if labels is None else labels[rows]
         model = _model(bits, options.proximity(), hash_name, refine_steps, paper, seed)
         _fit_and_save(model, X, y, output, finished_bits, force)
     of = {} if samples is None else {"of": n_rows}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import holds_vectors
 from proxcode.cli.options import FILE, as_json
 from proxcode.cli.printing import learned_figures, recall_figure, show
 
@@ -39,6 +38,7 @@ def info(file: Path, as_json: bool) -> None:
 
 def describe(path: Path) -> dict[str, Any]:
     """Return the kind of a file and its properties."""
+    from proxcode.files import holds_vectors
     from proxcode.storage.container import kind_of, read_file
 
     if holds_vectors(path):

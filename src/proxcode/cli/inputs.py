@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from proxcode.code import ProximityPreservingCode
-    from proxcode.files import FileSamples, Vectors
+    from proxcode.files import Vectors
     from proxcode.proximity import Proximity
     from proxcode.utils.engine import Engine
-    from proxcode.utils.rows import Index
     from proxcode.utils.samples import Samples
 
 # Bytes of vectors above which they are read in blocks instead of being held in memory.
@@ -78,9 +77,9 @@ class ProximityOptions:
 
     def label_files(self) -> list[Path]:
         """Return the files of --labels."""
-        from proxcode.files import list_files, split_column
+        from proxcode.files import label_files
 
-        return [] if self.labels is None else list_files(split_column(self.labels)[0])
+        return [] if self.labels is None else label_files(self.labels)
 
     def read_labels(self, n_samples: int, vectors: "VectorFile | None" = None) -> "NDArray[Any] | None":
         """Read one label per sample, file by file where `vectors` are in several files; None without --labels."""
@@ -120,59 +119,42 @@ class VectorFile:
     key: str | None = None
     columns: str | None = None
 
+    @property
+    def column_list(self) -> list[str] | None:
+        """The columns to use, None for all."""
+        return self.columns.split(",") if self.columns else None
+
     def open(self, *, labels: str | None = None, model: ModelHeader | None = None) -> "Vectors":
         """Open the vectors, without the column of `labels` in the same file, with the features that a model expects."""
         from proxcode.files import open_vectors
 
-        columns = self.columns.split(",") if self.columns else None
-        vectors = open_vectors(self.path, key=self.key, columns=columns, drop=self._label_column(labels))
+        drop = self._label_column(labels)
+        vectors = open_vectors(self.path, key=self.key, columns=self.column_list, drop=drop)
         if model is not None:
             vectors.check_features(model.n_features_in_)
         return vectors
 
     def _label_column(self, labels: str | None) -> tuple[str, ...]:
         """Return the column of labels, if it is one of this file."""
-        from proxcode.files import KEYED_FORMATS, list_files, split_column
+        from proxcode.files import KEYED_FORMATS, label_files, split_column
 
         if labels is None or self.path.suffix.lower() in KEYED_FORMATS:
             return ()
-        source, column = split_column(labels)
-        if column is None or not _resolved(list_files(source)) & _resolved(list_files(self.path)):
-            return ()
-        return (column,)
+        _, column = split_column(labels)
+        own = {file.resolve() for file in self.input_files()}
+        is_own = any(file.resolve() in own for file in label_files(labels))
+        return (column,) if column is not None and is_own else ()
 
-    def samples(
-        self, n_samples: int | None = None, *, labels: str | None = None, engine: "Engine"
-    ) -> "tuple[NDArray[Any] | Samples, slice | Index, int]":
-        """Return the vectors to learn from, their rows, and the number of all vectors.
-
-        They are in memory, or in files if they are large or an engine reads them; `n_samples` evenly spaced ones.
-        """
-        from proxcode.utils.engine import LocalEngine
-        from proxcode.utils.rows import ALL, evenly_spaced
-        from proxcode.utils.samples import Samples
-
-        X = self._all_samples(labels, engine)
-        if n_samples is None or n_samples >= len(X):
-            return X, ALL, len(X)
-        rows = evenly_spaced(len(X), n_samples)
-        is_small = n_samples * X.shape[1] * X.dtype.itemsize < MAX_READ
-        if isinstance(X, Samples) and not (isinstance(engine, LocalEngine) and is_small):
-            return X.select(rows), rows, len(X)
-        return X[rows], rows, len(X)
-
-    def _all_samples(self, labels: str | None, engine: "Engine") -> "NDArray[Any] | FileSamples":
+    def samples(self, *, labels: str | None = None, engine: "Engine") -> "NDArray[Any] | Samples":
+        """Return all vectors, without the column of `labels`: a file as an array, many files or a large one opened."""
         from proxcode.files import open_samples, stands_for_many
         from proxcode.utils.engine import LocalEngine
 
-        is_local = isinstance(engine, LocalEngine)
-        is_large = self.path.exists() and self.path.stat().st_size >= MAX_READ
-        if is_local and not stands_for_many(self.path) and not is_large:
+        is_small = not self.path.exists() or self.path.stat().st_size < MAX_READ
+        if is_small and isinstance(engine, LocalEngine) and not stands_for_many(self.path):
             return self.open(labels=labels).read()
-        columns = self.columns.split(",") if self.columns else None
         drop = self._label_column(labels)
-        samples = open_samples(self.path, key=self.key, columns=columns, drop=drop, engine=engine)
-        return samples[:] if is_local and samples.nbytes < MAX_READ else samples
+        return open_samples(self.path, key=self.key, columns=self.column_list, drop=drop, engine=engine)
 
     def sizes(self) -> "dict[Path, int]":
         """Return the number of vectors of each file where there are several, else nothing."""
@@ -180,8 +162,7 @@ class VectorFile:
 
         if not stands_for_many(self.path):
             return {}
-        columns = self.columns.split(",") if self.columns else None
-        samples = open_samples(self.path, key=self.key, columns=columns)
+        samples = open_samples(self.path, key=self.key, columns=self.column_list)
         return dict(zip(samples.paths, (samples.starts[1:] - samples.starts[:-1]).tolist(), strict=True))
 
     def input_files(self) -> list[Path]:
@@ -197,26 +178,16 @@ class VectorFile:
         return json.dumps([str(self.path.resolve()), status.st_size, status.st_mtime_ns, self.key, self.columns])
 
 
-def holds_vectors(path: Path) -> bool:
-    """Return whether a file holds vectors by its suffix, and is not a model, an index or a checkpoint."""
-    from proxcode.files import VECTOR_FORMATS
-    from proxcode.storage.container import kind_of
-
-    suffix = path.suffix.lower()
-    if suffix != ".safetensors":
-        return suffix in VECTOR_FORMATS
-    try:
-        kind_of(path)
-    except (ValueError, OSError):
-        return True
-    return False
-
-
 def check_bits(model: "ModelHeader | ProximityPreservingCode", n_bits: int | None) -> None:
     """Raise ValueError for a code length that the model does not have."""
     if n_bits is not None and not 1 <= n_bits <= model.n_bits_:
         raise ValueError(f"--bits {n_bits}: expected 1 to {model.n_bits_}, the code length of the model.")
 
 
-def _resolved(paths: list[Path]) -> set[Path]:
-    return {path.resolve() for path in paths}
+def in_memory(X: "NDArray[Any] | Samples") -> "NDArray[Any] | Samples":
+    """Return samples as an array where they are small and read in this process, else as they are."""
+    from proxcode.utils.engine import LocalEngine
+    from proxcode.utils.samples import Samples
+
+    is_read_here = isinstance(X, Samples) and isinstance(X.engine, LocalEngine)
+    return X[slice(None)] if is_read_here and X.nbytes < MAX_READ else X

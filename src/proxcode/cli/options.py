@@ -11,7 +11,6 @@ FILE = click.Path(path_type=Path)
 BITS = click.IntRange(1, 1024)
 COUNT = click.IntRange(1)
 SEED = click.IntRange(0, 2**32 - 1)
-ENGINES = click.Choice(["local", "dask", "ray", "spark"])
 METRICS = click.Choice(
     ["euclidean", "cosine", "manhattan", "chebyshev", "correlation", "canberra", "braycurtis", "hamming"]
 )
@@ -33,13 +32,19 @@ vector_options = _stacked(
     click.option("--key", help="Name of the array in a file of several arrays (.npz, .safetensors, .h5)."),
     click.option("--columns", help="Columns to use: comma-separated names, or numbers from 0."),
 )
+table_options = _stacked(
+    click.option("--table", help="Table of codes in a database, or SCHEMA.TABLE."),
+    click.option(
+        "--column", default="code", show_default=True, help="Column of codes, of the table or a Parquet file."
+    ),
+    click.option("--id", "id_column", default="id", show_default=True, help="Column of ids, of both."),
+)
 engine_options = _stacked(
     click.option(
         "--engine",
-        type=ENGINES,
-        default="local",
-        show_default=True,
-        help="Where files are read and sums over them are computed: in this process, or on a cluster.",
+        type=click.Choice(["local", "dask", "ray", "spark"]),
+        show_default="local",
+        help="Where many files are read and computed: in this process, or on the workers of a cluster.",
     ),
     click.option(
         "--scheduler", help="Address of the cluster of --engine.", show_default="workers on this machine are started"

@@ -1,13 +1,17 @@
 """The verb `search`: nearest neighbours of queries among codes."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, holds_vectors, read_header
-from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, vector_options
+from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, read_header
+from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, vector_options
 from proxcode.cli.printing import aligned_columns, show
+from proxcode.cli.stores import StoreOptions, is_address
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,15 +19,17 @@ if TYPE_CHECKING:
 
     from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
-    from proxcode.search import ByDistance, HammingIndex, Rescoring, ShardedIndex
+    from proxcode.search import ByDistance, HammingIndex, Neighbors, Rescoring, ShardedIndex
+    from proxcode.stores import CodeStore
 
+    T = TypeVar("T", bound=CodeStore | ShardedIndex)
 
 # Float queries that are searched for at a time.
 FLOAT_BATCH = 4096
 
 
 @click.command()
-@click.argument("codes", type=FILE)
+@click.argument("codes")
 @click.argument("queries", type=FILE)
 @click.option("--model", type=FILE, help="Model that encodes the queries; without it, QUERIES are codes.")
 @click.option("-k", type=COUNT, default=10, show_default=True, help="Number of neighbours of each query.")
@@ -33,7 +39,11 @@ FLOAT_BATCH = 4096
     "--float", "as_float", is_flag=True, help="Compare the query vectors themselves, not their codes, with all codes."
 )
 @click.option("--asymmetric", is_flag=True, help="Re-rank candidates by the margins of the query.")
-@click.option("--vectors", type=FILE, help="Re-rank candidates by the distance of these vectors, row i for code i.")
+@click.option(
+    "--vectors",
+    type=FILE,
+    help="Re-rank candidates by the distance of these vectors, row i for code i, in a database for id i.",
+)
 @click.option(
     "--oversample",
     type=click.FloatRange(1),
@@ -47,10 +57,14 @@ FLOAT_BATCH = 4096
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
 @click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
 @vector_options
+@table_options
+@click.option(
+    "--ef-search", type=COUNT, help="PostgreSQL: search approximately by its HNSW index, with this many candidates."
+)
 @force
 @as_json
 def search(
-    codes: Path,
+    codes: str,
     queries: Path,
     model: Path | None,
     k: int,
@@ -67,74 +81,127 @@ def search(
     output: Path | None,
     key: str | None,
     columns: str | None,
+    table: str | None,
+    column: str,
+    id_column: str,
+    ef_search: int | None,
     force: bool,
     as_json: bool,
 ) -> None:
     """Find the neighbours of QUERIES among CODES.
 
-    CODES is a file of packed codes, a saved index, or a folder or quoted pattern of saved indexes.
+    CODES is a file of packed codes, a saved index, a folder or quoted pattern of saved indexes, or the address of a
+    database, whose --table holds the codes. There --float ranks the nearest --oversample times k codes.
 
     \b
     Examples:
       proxcode search codes.npy queries.npy --model my.proxcode -k 10
       proxcode search codes.npy queries.npy --model my.proxcode --near -o near.csv
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
+      proxcode search postgresql://me@localhost/shop queries.npy --table items --model my.proxcode
     """
     _check_usage(model, radius, near, as_float, asymmetric, vectors)
 
     import numpy as np
 
-    from proxcode.files import check_suffix, write_table
+    from proxcode.files import ArrayCodes, check_suffix, write_table
     from proxcode.storage.listing import files_of
 
-    shards = files_of(codes)
+    source = _source(codes, table, column, id_column, ef_search)
+    shards = None if isinstance(source, StoreOptions) else files_of(source)
     if renumber and shards is None:
         raise click.UsageError(f"--renumber is for several indexes: pass a folder or a pattern instead of {codes}.")
     check_output(output, force, codes, *(shards or ()), queries, model, vectors, ids)
-
     if output is not None:
         check_suffix(output)
     header = None if model is None else read_header(model)
     opened = VectorFile(queries, key, columns).open(model=header)
-    rescore: Rescoring | None = None
-    if model is None or header is None:
-        query_codes: Any = _packed_codes(opened)
-        index = _open_index(codes, shards, bits, ids, renumber, threads)
+    if header is None:
+        query_codes = ArrayCodes(opened).read().codes
     else:
         check_bits(header, bits)
-        stored = None if vectors is None else VectorFile(vectors).open(model=header)
-        index = _open_index(codes, shards, bits, ids, renumber, threads, header)
+    stored = None if vectors is None or header is None else VectorFile(vectors).open(model=header)
+    options = IndexOptions(source, shards, bits, ids, renumber, threads, column, id_column)
+    with options.open(header) as index:
+        if model is None:
+            found = _find(index, query_codes, k, radius)
+        else:
+            from proxcode.code import ProximityPreservingCode
 
-        from proxcode.code import ProximityPreservingCode
-        from proxcode.search import ByMargins
-
-        fitted = ProximityPreservingCode.load(model)
-        X = opened.read()
-        query_codes = None if as_float else fitted.encode(X, index.n_bits)
-        if near:
-            radius = fitted.history_[index.n_bits - 1].radius
-        if asymmetric:
-            rescore = ByMargins(fitted.scores(X, index.n_bits))
-        elif stored is not None:
-            rescore = _by_distance(X, index, stored)
-    if as_float:
-        distance, neighbor = _search_floats(fitted, index, X, k)
-        n_neighbors = np.full(len(neighbor), neighbor.shape[1])
-    elif radius is not None:
-        within = index.within(query_codes, radius)
-        neighbor, distance, n_neighbors = within.neighbor, within.distance, np.diff(within.offsets)
-    else:
-        distance, neighbor = index.search(query_codes, k, rescore=rescore, oversample=oversample)
-        n_neighbors = np.full(len(neighbor), neighbor.shape[1])
-    query = np.repeat(np.arange(len(n_neighbors)), n_neighbors)
-    found: dict[str, NDArray[Any]] = {"query": query, "neighbor": neighbor.ravel(), "distance": distance.ravel()}
+            fitted = ProximityPreservingCode.load(model)
+            index.check_model(fitted)
+            X = opened.read()
+            if near:
+                radius = fitted.history_[index.n_bits - 1].radius
+            if as_float:
+                found = _rows(_search_floats(fitted, index, X, k, oversample))
+            else:
+                rescore = _rescoring(fitted, index, X, asymmetric, stored)
+                found = _find(index, fitted.encode(X, index.n_bits), k, radius, rescore, oversample)
     if output is None:
         values = {name: column.tolist() for name, column in found.items()}
         show(as_json, values, lambda: aligned_columns(list(values), zip(*values.values(), strict=True)))
     else:
         write_table(output, found, overwrite=force)
-        n_queries = int((n_neighbors > 0).sum())
-        show(as_json, {"neighbors": str(output), "rows": len(query), "queries with neighbors": n_queries})
+        n_queries = len(np.unique(found["query"]))
+        show(as_json, {"neighbors": str(output), "rows": len(found["query"]), "queries with neighbors": n_queries})
+
+
+def _source(codes: str, table: str | None, column: str, id_column: str, ef_search: int | None) -> Path | StoreOptions:
+    """Return the path of codes, or the table of a database."""
+    if is_address(codes):
+        return StoreOptions(codes, table, column, id_column, ef_search)
+    if table is not None or ef_search is not None:
+        raise click.UsageError("--table and --ef-search apply to a database: pass its address instead of a file.")
+    return Path(codes)
+
+
+def _find(
+    index: "CodeStore | ShardedIndex",
+    queries: "NDArray[np.uint8]",
+    k: int,
+    radius: int | None,
+    rescore: "Rescoring | None" = None,
+    oversample: float = 1.0,
+) -> "dict[str, NDArray[Any]]":
+    """Search by codes; return one row per neighbour."""
+    if radius is None:
+        return _rows(index.search(queries, k, rescore=rescore, oversample=oversample))
+
+    import numpy as np
+
+    within = index.within(queries, radius)
+    query = np.repeat(np.arange(len(within)), np.diff(within.offsets))
+    return {"query": query, "neighbor": within.neighbor, "distance": within.distance}
+
+
+def _rows(found: "Neighbors") -> "dict[str, NDArray[Any]]":
+    """Return one row per neighbour, without those that an approximate search did not find."""
+    import numpy as np
+
+    is_missing = (found.neighbor == -1) & ((found.distance == -1) | np.isinf(found.distance))
+    query = np.broadcast_to(np.arange(len(found.neighbor))[:, None], found.neighbor.shape)
+    columns = {"query": query, "neighbor": found.neighbor, "distance": found.distance}
+    return {name: column[~is_missing] for name, column in columns.items()}
+
+
+def _rescoring(
+    model: "ProximityPreservingCode",
+    index: "CodeStore | ShardedIndex",
+    X: "NDArray[Any]",
+    asymmetric: bool,
+    vectors: "Vectors | None",
+) -> "Rescoring | None":
+    """Return the rescoring that --asymmetric or --vectors asks for."""
+    from proxcode.search import ByDistance, ByMargins, HammingIndex, ShardedIndex
+
+    if asymmetric:
+        return ByMargins(model.scores(X, index.n_bits))
+    if vectors is None:
+        return None
+    if isinstance(index, HammingIndex | ShardedIndex):
+        return _by_distance(X, index, vectors)
+    return ByDistance(X, vectors.read())
 
 
 def _check_usage(
@@ -160,68 +227,80 @@ def _check_usage(
 
 
 def _search_floats(
-    model: "ProximityPreservingCode", index: "HammingIndex | ShardedIndex", X: "NDArray[Any]", k: int
-) -> tuple["NDArray[Any]", "NDArray[Any]"]:
+    model: "ProximityPreservingCode", index: "CodeStore | ShardedIndex", X: "NDArray[Any]", k: int, oversample: float
+) -> "Neighbors":
     """Search for float queries in batches: each query takes a kilobyte of lookup tables for each byte of a code."""
-    import numpy as np
+    from proxcode.search import HammingIndex, Neighbors, ShardedIndex
 
     if index.n_bits != model.n_bits_:
         raise ValueError(f"--float compares all {model.n_bits_} bits of the model, but the codes have {index.n_bits}.")
+    if not isinstance(index, HammingIndex | ShardedIndex):
+        return model.search(index, X, k, oversample=oversample)
     batches = [X[start : start + FLOAT_BATCH] for start in range(0, len(X), FLOAT_BATCH)]
-    found = [index.search(model.query(batch), k) for batch in batches]
-    return np.vstack([part.distance for part in found]), np.vstack([part.neighbor for part in found])
+    return Neighbors.joined([index.search(model.query(batch), k) for batch in batches])
 
 
-def _open_index(
-    codes: Path,
-    shards: list[Path] | None,
-    bits: int | None,
-    ids: str | None,
-    renumber: bool,
-    threads: int | None,
-    model: ModelHeader | None = None,
-) -> "HammingIndex | ShardedIndex":
-    """Load one or several saved indexes, or build one from a file of codes."""
-    from proxcode.files import open_vectors, read_labels
-    from proxcode.storage.container import read_file
+@dataclass(frozen=True)
+class IndexOptions:
+    """Where codes are, and the values of the options that say how to read them."""
 
-    if shards is None and holds_vectors(codes):
-        packed = _packed_codes(open_vectors(codes))
-        n_bytes = packed.shape[1]
-        n_bits = bits or (8 * n_bytes if model is None else model.n_bits_)
-        if n_bytes != -(-n_bits // 8):
-            raise ValueError(f"{codes} has codes of {n_bytes} bytes, not of {n_bits} bits: pass --bits as in encode.")
-        labels = None if ids is None else read_labels(ids)
+    source: Path | StoreOptions
+    shards: list[Path] | None
+    bits: int | None
+    ids: str | None
+    renumber: bool
+    threads: int | None
+    column: str
+    id_column: str
 
-        from proxcode.search import HammingIndex
+    @property
+    def _name(self) -> str:
+        return f"table {self.source.table}" if isinstance(self.source, StoreOptions) else str(self.source)
 
-        return HammingIndex(n_bits, n_threads=threads).add(packed, labels)
-    if ids is not None:
-        raise ValueError(f"{codes} is an index with its own ids: omit --ids.")
-    for path in [codes] if shards is None else shards:
-        read_file(path, "index", mapped=True)  # raises the error of a wrong file before the import of numba
+    @contextmanager
+    def open(self, model: ModelHeader | None) -> "Iterator[CodeStore | ShardedIndex]":
+        """Open a table of a database, load one or several saved indexes, or build one from a file of codes."""
+        if not isinstance(self.source, StoreOptions):
+            yield self._checked(self._index(self.source, model), model)
+            return
+        if self.ids is not None:
+            raise ValueError("a database has its own ids: omit --ids, and name the column of ids by --id.")
+        with self.source.open() as store:
+            yield self._checked(store, model)
 
-    from proxcode.search import HammingIndex, ShardedIndex
+    def _index(self, path: Path, model: ModelHeader | None) -> "HammingIndex | ShardedIndex":
+        from proxcode.files import holds_vectors, open_codes, read_labels
+        from proxcode.storage.container import read_file
 
-    index: HammingIndex | ShardedIndex
-    if shards is None:
-        index = HammingIndex.load(codes, n_threads=threads)
-    else:
-        index = ShardedIndex(codes, renumber=renumber, n_threads=threads)
-    if bits not in (None, index.n_bits):
-        raise ValueError(f"--bits {bits}: {codes} is an index of {index.n_bits} bits; omit --bits.")
-    if model is not None and index.n_bits > model.n_bits_:
-        raise ValueError(f"{codes} has codes of {index.n_bits} bits, the model of {model.n_bits_}: pass its own model.")
-    return index
+        if self.shards is None and holds_vectors(path):
+            file = open_codes(path, column=self.column, id_column=self.id_column)
+            n_bits = file.code_length(self.bits, None if model is None else model.n_bits_)
+            packed, own_ids = file.read()
+            given = own_ids if self.ids is None else read_labels(self.ids)
 
+            from proxcode.search import HammingIndex
 
-def _packed_codes(vectors: "Vectors") -> "NDArray[np.uint8]":
-    if vectors.dtype != "uint8":
-        raise ValueError(
-            f"{vectors.path} holds {vectors.dtype} numbers, not packed codes of uint8: encode vectors with proxcode "
-            "encode; queries alone are encoded by --model."
-        )
-    return vectors.read()
+            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given)
+        if self.ids is not None:
+            raise ValueError(f"{path} is an index with its own ids: omit --ids.")
+        for index_file in [path] if self.shards is None else self.shards:
+            read_file(index_file, "index", mapped=True)  # raises the error of a wrong file before the import of numba
+
+        from proxcode.search import HammingIndex, ShardedIndex
+
+        if self.shards is None:
+            return HammingIndex.load(path, n_threads=self.threads)
+        return ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
+
+    def _checked(self, index: "T", model: ModelHeader | None) -> "T":
+        """Return an index. Raises ValueError if it does not have the code length of --bits, or one of the model."""
+        if self.bits not in (None, index.n_bits):
+            raise ValueError(f"--bits {self.bits}: {self._name} has codes of {index.n_bits} bits; omit --bits.")
+        if model is not None and index.n_bits > model.n_bits_:
+            raise ValueError(
+                f"{self._name} has codes of {index.n_bits} bits, the model of {model.n_bits_}: pass its own model."
+            )
+        return index
 
 
 def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vectors: "Vectors") -> "ByDistance":

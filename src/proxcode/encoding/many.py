@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,7 @@ from proxcode.encoding.manifest import Manifest
 from proxcode.encoding.task import EncodeFile, Task, described
 from proxcode.files import VECTOR_FORMATS, Column, FilePath, is_empty, list_files
 from proxcode.storage.atomic import is_disk_error, resume_note
+from proxcode.storage.listing import fixed_part
 from proxcode.utils.engine import LOCAL, Engine
 from proxcode.utils.progress import ProgressDisplay
 from proxcode.utils.validation import check_integer
@@ -116,11 +116,13 @@ def encode_files(
     """
     outputs = plan_outputs(source, output)
 
-    from proxcode.hashing.encoder import to_encode_with
+    from sklearn.utils.validation import check_is_fitted
+
+    from proxcode.hashing.encoder import without_codes
 
     if not hasattr(model, "fingerprint"):
         raise TypeError(f"model={model!r}: expected a fitted ProximityPreservingCode.")
-    fingerprint = model.fingerprint()
+    check_is_fitted(model, "n_bits_")
     n_bits = model.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, model.n_bits_)
     chosen, dropped = ([names] if isinstance(names, str) else names for names in (columns, drop))
     choice = {
@@ -129,7 +131,7 @@ def encode_files(
         "drop": [] if dropped is None else list(dropped),
         "code_column": code_column,
     }
-    settings = {"model": fingerprint, "n_bits": str(n_bits), "choice": json.dumps(choice)}
+    settings = {"model": model.fingerprint(n_bits), "n_bits": str(n_bits), "choice": json.dumps(choice)}
     tasks = {path: Task.of(path, target, settings) for path, target in outputs.items()}
     folder = Path(output).absolute()
     manifest = Manifest.read(folder, settings, {task.name for task in tasks.values()}, overwrite)
@@ -141,7 +143,7 @@ def encode_files(
     try:
         manifest.write()
         with ProgressDisplay("encoded", "files", len(tasks), done=len(finished), shown=progress) as display:
-            encode = EncodeFile(to_encode_with(model), n_bits, choice)
+            encode = EncodeFile(without_codes(model), n_bits, choice)
             results = (engine or LOCAL).map(encode, todo) if todo else []
             for task, result in zip(todo, results, strict=True):
                 manifest.add(task, result)
@@ -214,5 +216,4 @@ def _root(path: Path) -> Path | None:
         return path.resolve()
     if "**" not in path.parts or path.exists():
         return None
-    first = next(k for k, part in enumerate(path.parts) if glob.has_magic(part))
-    return Path(*path.parts[:first]).resolve()
+    return fixed_part(path).resolve()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
 
 # Entries of a stamp in which all codes of a folder agree, and how a sentence names codes that differ.
-SETTINGS = {"model": "another model", "n_bits": "another length", "choice": "other columns or options"}
+SETTINGS = {"n_bits": "another length", "model": "another model", "choice": "other columns or options"}
 
 
 class Result(NamedTuple):

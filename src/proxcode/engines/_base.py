@@ -27,7 +27,7 @@ def run_task(function: Callable[[Any], Result], task: Any) -> Result:
         return function(task)
 
 
-def in_order(
+def results_in_order(
     submit: Callable[[Any], Any],
     result: Callable[[Any], Result],
     cancel: Callable[[list[Any]], object],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from proxcode.engines._base import TASKS_AHEAD, import_library, in_order, run_task
+from proxcode.engines._base import TASKS_AHEAD, import_library, results_in_order, run_task
 from proxcode.utils.engine import Engine
 
 Task = TypeVar("Task")
@@ -58,7 +58,7 @@ class DaskEngine(Engine):
         client = self.client
         # A worker that joins later gets the function from another.
         sent = client.scatter(function, broadcast=True, hash=False)
-        return in_order(
+        return results_in_order(
             submit=lambda task: client.submit(run_task, sent, task, pure=False),
             result=lambda future: future.result(),
             cancel=client.cancel,

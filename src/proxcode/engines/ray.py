@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, TypeVar
 
-from proxcode.engines._base import TASKS_AHEAD, import_library, in_order, run_task
+from proxcode.engines._base import TASKS_AHEAD, import_library, results_in_order, run_task
 from proxcode.utils.engine import Engine
 from proxcode.utils.threads import n_cores
 
@@ -38,7 +38,7 @@ class RayEngine(Engine):
         ray = self._ray
         # A reference in a list is not resolved for each task anew.
         sent, remote = [ray.put(function)], ray.remote(num_cpus=1)(_run)
-        return in_order(
+        return results_in_order(
             submit=lambda task: remote.remote(sent, task),
             result=self._result,
             cancel=lambda references: [ray.cancel(reference) for reference in references],

@@ -6,23 +6,29 @@ An unreadable file raises an exception with a one-sentence message: `FileNotFoun
 
 from proxcode.files._arrays import KEYED_FORMATS
 from proxcode.files._base import Column, FilePath, Vectors
+from proxcode.files.code_files import ArrayCodes, CodeFile, open_codes
 from proxcode.files.graphs import Graph, read_graph
-from proxcode.files.labels import read_labels, read_pairs, split_column
+from proxcode.files.labels import label_files, read_labels, read_pairs, split_column
 from proxcode.files.samples import FileSamples, is_empty, list_files, open_samples, stands_for_many
-from proxcode.files.vectors import VECTOR_FORMATS, open_vectors
+from proxcode.files.vectors import VECTOR_FORMATS, holds_vectors, open_vectors
 from proxcode.files.writing import check_suffix, write_table
 
 __all__ = [
     "KEYED_FORMATS",
     "VECTOR_FORMATS",
+    "ArrayCodes",
+    "CodeFile",
     "Column",
     "FilePath",
     "FileSamples",
     "Graph",
     "Vectors",
     "check_suffix",
+    "holds_vectors",
     "is_empty",
+    "label_files",
     "list_files",
+    "open_codes",
     "open_samples",
     "open_vectors",
     "read_graph",

@@ -61,8 +61,8 @@ def read_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> La
     ...     read_labels(f"{path}:label")
     array(['cat', None], dtype=object)
     """
-    path, column = split_column(source)
-    files = list_files(path, LABEL_FORMATS, "labels")
+    _, column = split_column(source)
+    files = label_files(source)
     parts = {file: by_suffix(file, LABEL_FORMATS)(file, column) for file in files if not is_empty(file)}
     if sizes and len(parts) > 1:
         check_sizes(parts, sizes)
@@ -70,6 +70,11 @@ def read_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> La
     if len(labels) == 0:
         raise ValueError(f"{source} holds no labels: expected at least one.")
     return labels
+
+
+def label_files(source: FilePath) -> list[Path]:
+    """Return the files that a source of `read_labels` stands for."""
+    return list_files(split_column(source)[0], LABEL_FORMATS, "labels")
 
 
 def split_column(source: FilePath) -> tuple[Path, str | None]:

@@ -171,11 +171,6 @@ class FileSamples(Samples):
                     parts.append((path, own - self.starts[number]))
         return FileRows(tuple(parts), self.choice, self.shape[1], self.dtype)
 
-    @property
-    def nbytes(self) -> int:
-        """Memory that all samples would take, in bytes."""
-        return self.shape[0] * self.shape[1] * self.dtype.itemsize
-
     def place(self, row: int) -> tuple[Path, int]:
         """Return the file of a sample and its row in this file."""
         number = int(np.searchsorted(self.starts, row, side="right")) - 1

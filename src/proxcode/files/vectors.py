@@ -7,6 +7,7 @@ from proxcode.files._arrays import ARRAY_FORMATS, KEYED_FORMATS, ArrayVectors
 from proxcode.files._arrow import ARROW_FORMATS, ArrowVectors
 from proxcode.files._base import Choice, Column, FilePath, Vectors, by_suffix, existing_file
 from proxcode.files._text import DELIMITERS, TextVectors
+from proxcode.storage.container import kind_of
 
 VECTOR_FORMATS: dict[str, Callable[[Path, Choice], Vectors]] = {
     **dict.fromkeys(ARRAY_FORMATS, ArrayVectors),
@@ -63,3 +64,15 @@ def open_vectors(
         raise ValueError(f"key={key!r}: {path} has no keys; only npz, safetensors and HDF5 files have.")
     choice = Choice(key, [columns] if isinstance(columns, str) else columns, [drop] if isinstance(drop, str) else drop)
     return vectors(path, choice)
+
+
+def holds_vectors(path: Path) -> bool:
+    """Return whether a file holds vectors by its suffix, and is not a model, an index or a checkpoint."""
+    suffix = path.suffix.lower()
+    if suffix != ".safetensors":
+        return suffix in VECTOR_FORMATS
+    try:
+        kind_of(path)
+    except (ValueError, OSError):
+        return True
+    return False

@@ -38,7 +38,7 @@ class _Codes:
         return pack(self.encoder.scores(samples, self.n_bits) >= 0)
 
 
-def to_encode_with(model: Any) -> Any:
+def without_codes(model: Any) -> Any:
     """Return a copy of a fitted model without the codes of its training samples, which a worker does not need."""
     light = copy(model)
     if hasattr(light, "codes_"):
@@ -82,7 +82,7 @@ class BinaryEncoderMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         if isinstance(X, Samples):
             check_is_fitted(self, "n_bits_")
             n_bits = self.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, self.n_bits_)
-            return codes_of(to_encode_with(self), check_samples(self, X, reset=False), n_bits)
+            return codes_of(without_codes(self), check_samples(self, X, reset=False), n_bits)
         return pack(self.scores(X, n_bits) >= 0)
 
     def __sklearn_tags__(self) -> Any:

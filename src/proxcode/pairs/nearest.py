@@ -39,7 +39,7 @@ def recall_of_search(X: Samples, n_neighbors: int) -> float:
     A pair of two searched samples is near if one is among the `n_neighbors` nearest of the other in X. The search
     finds the `rank_among` nearest of the searched samples instead.
     """
-    chosen = evenly_spaced(len(X), MAX_SEARCHED)
+    chosen = searched(len(X))
     queries = X[chosen[evenly_spaced(len(chosen), MEASURED)]]
     limits = np.full((len(queries), n_neighbors + 1), np.inf)
     # Squared distances of the nearest so far, the sample itself among them.

@@ -3,11 +3,11 @@
 `ShardedIndex` searches several index files as one.
 """
 
-from proxcode.search.float_queries import FloatQueries
+from proxcode.search.float_queries import ByFloatQueries, FloatQueries
 from proxcode.search.index import HammingIndex
-from proxcode.search.rescoring import ByDistance, ByFloatQueries, ByMargins, Rescoring
 from proxcode.search.sharded import ShardedIndex
-from proxcode.stores.base import Neighborhoods, Neighbors
+from proxcode.stores.rescoring import ByDistance, ByMargins, Rescoring
+from proxcode.stores.results import Neighborhoods, Neighbors
 
 __all__ = [
     "ByDistance",

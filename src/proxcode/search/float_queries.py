@@ -18,6 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
+from proxcode.stores.base import check_same_model
+from proxcode.stores.rescoring import Rescoring
 from proxcode.utils.validation import check_integer, check_number
 
 Floats = NDArray[np.float32]
@@ -42,6 +44,8 @@ class FloatQueries:
         A function that takes packed codes of shape (n_codes, n_bytes) and returns their offsets, shape (n_codes,). It
         has to be hashable: an index stores the offsets of its codes, 4 bytes per code, and uses them for later queries
         whose `offsets` compares equal. None: all offsets are 0.
+    fingerprint : str, default=None
+        That of the model whose codes the queries are compared with; an index of another model refuses them.
 
     Examples
     --------
@@ -53,14 +57,15 @@ class FloatQueries:
     Neighbors(distance=array([[0.25, 6.25]], dtype=float32), neighbor=array([[0, 1]]))
     """
 
-    def __init__(self, tables: ArrayLike, offsets: Offsets | None = None) -> None:
+    def __init__(self, tables: ArrayLike, offsets: Offsets | None = None, *, fingerprint: str | None = None) -> None:
         self.tables = _check_tables(tables)
         if offsets is not None:
             _check_function(offsets)
         self.offsets = offsets
+        self.fingerprint = fingerprint
 
     @classmethod
-    def from_weights(cls, weights: ArrayLike) -> FloatQueries:
+    def from_weights(cls, weights: ArrayLike, *, fingerprint: str | None = None) -> FloatQueries:
         """Return queries for a weighted Hamming distance.
 
         The distance is the sum of |weights[q, j]| over the bits j in which a code differs from the signs of the
@@ -70,6 +75,8 @@ class FloatQueries:
         Parameters
         ----------
         weights : array of shape (n_queries, n_bits)
+        fingerprint : str, default=None
+            As in the constructor.
 
         Examples
         --------
@@ -95,7 +102,7 @@ class FloatQueries:
         # The first bit of a byte is its highest: each further bit doubles the number of values.
         for bit in range(8):
             tables = (tables[..., None] + costs[:, :, bit]).reshape(n_queries, n_bytes, 2 << bit)
-        return cls(tables)
+        return cls(tables, fingerprint=fingerprint)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Arrays that a cluster sends may be read-only, for which Numba would compile the kernels again.
@@ -154,8 +161,32 @@ def offsets_of(function: Offsets, codes: Codes) -> Floats:
     return values.astype(np.float32) + np.float32(0)
 
 
-def check_queries(queries: ArrayLike | FloatQueries, n_bits: int) -> Codes | FloatQueries:
-    """Validate queries. Raises ValueError unless they are packed codes of `n_bits` bits or float queries for such."""
+class ByFloatQueries(Rescoring):
+    """Rescoring by the distance of float queries.
+
+    Parameters
+    ----------
+    queries : FloatQueries
+    """
+
+    def __init__(self, queries: FloatQueries) -> None:
+        self.queries = queries
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def distances(self, query: int, codes: Codes, ids: NDArray[np.int64]) -> Floats:
+        """Return the distances from one float query to its candidates."""
+        return self.queries.distances(codes, slice(query, query + 1))[0]
+
+
+def check_queries(
+    queries: ArrayLike | FloatQueries, n_bits: int, fingerprint: str | None = None
+) -> Codes | FloatQueries:
+    """Validate queries. Raises ValueError unless they are packed codes of `n_bits` bits or float queries for such.
+
+    Float queries may know their model: they are refused where `fingerprint` is that of another one.
+    """
     if not isinstance(queries, FloatQueries):
         return check_codes(queries, n_bits)
     n_bytes = -(-n_bits // 8)
@@ -163,6 +194,7 @@ def check_queries(queries: ArrayLike | FloatQueries, n_bits: int) -> Codes | Flo
         raise ValueError(
             f"the float queries have tables for {queries.n_bytes} bytes: expected {n_bytes} bytes for {n_bits} bits."
         )
+    check_same_model(fingerprint, queries.fingerprint)
     return queries
 
 

@@ -23,9 +23,11 @@ from proxcode.hamming import Codes, check_codes
 from proxcode.search.exact import ExactSearch
 from proxcode.search.float_queries import FloatQueries, check_queries, check_radius
 from proxcode.search.planes import BytePlanes, FoundByQuery
-from proxcode.search.rescoring import Rescoring, check_rescoring, numbers_of_codes, rescored
 from proxcode.storage.container import Tensors, read_file, reading, write_file
-from proxcode.stores.base import MAX_BITS, CodeStore, Ids, Neighborhoods, Neighbors
+from proxcode.stores.base import MAX_BITS, CodeStore, check_fingerprint
+from proxcode.stores.ids import Ids
+from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
+from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.locks import ForkSafeLock
 from proxcode.utils.validation import check_integer
 
@@ -64,6 +66,13 @@ class HammingIndex(CodeStore):
         Whether hash tables for multi-index hashing are built. They need 4 to 11 times the memory of the codes; searches
         for close neighbours among millions of codes become 10 to 300 times faster. None: built once they save more time
         than building them takes. True: built before the first search. False: never built. The results are the same.
+    model : ProximityPreservingCode or str, default=None
+        The model whose codes are stored, or its `fingerprint(n_bits)`; saved with the index.
+
+    Attributes
+    ----------
+    fingerprint : str or None
+        That of the model whose codes are stored, None if it is not known.
 
     Examples
     --------
@@ -77,8 +86,10 @@ class HammingIndex(CodeStore):
     array([10])
     """
 
-    def __init__(self, n_bits: int, *, n_threads: int | None = None, tables: bool | None = None) -> None:
-        super().__init__(n_bits)
+    def __init__(
+        self, n_bits: int, *, n_threads: int | None = None, tables: bool | None = None, model: Any = None
+    ) -> None:
+        super().__init__(n_bits, model=model)
         self.n_threads = None if n_threads is None else check_integer("n_threads", n_threads, 1, MAX_THREADS)
         if not isinstance(tables, bool | np.bool_ | None):
             raise TypeError(f"tables={tables!r}: expected True, False or None.")
@@ -141,6 +152,11 @@ class HammingIndex(CodeStore):
                 self._replace(kept, np.delete(before.ids.as_array(), removed))
         return self
 
+    def get(self, ids: ArrayLike) -> Codes:
+        """Return stored codes; parameters as in `CodeStore.get`."""
+        now = self._snapshot
+        return now.codes.at(now.ids.find(ids))
+
     def search(
         self, codes: ArrayLike | FloatQueries, k: int = 10, *, rescore: Rescoring | None = None, oversample: float = 4.0
     ) -> Neighbors:
@@ -162,17 +178,19 @@ class HammingIndex(CodeStore):
         Neighbors
             Arrays of shape (n_queries, min(k, number of stored codes)).
         """
-        queries, k = check_queries(codes, self.n_bits), check_integer("k", k, 1)
+        queries, k = check_queries(codes, self.n_bits, self.fingerprint), check_integer("k", k, 1)
         check_rescoring(rescore, len(queries), oversample)
         now = self._snapshot
-        k, n_candidates = numbers_of_codes(rescore, k, oversample, now.codes.n_codes)
-        found = now.find(queries, n_candidates, np.inf)
-        shape = (len(queries), n_candidates)
-        distance, position = found.distance.reshape(shape), found.position.reshape(shape)
-        neighbor = now.ids.at(position)
+        n_each = min(n_candidates(rescore, k, oversample), now.codes.n_codes)
+        found = now.find(queries, n_each, np.inf)
+        shape = (len(queries), n_each)
+        neighbor = now.ids.at(found.position).reshape(shape)
         if rescore is None:
-            return Neighbors(distance=distance, neighbor=neighbor)
-        return rescored(rescore, k, now.codes, position, neighbor)
+            return Neighbors(found.distance.reshape(shape), neighbor)
+        return rescored(rescore, k, now.codes.at(found.position), neighbor, found.n_found)
+
+    def _nearest(self, queries: Codes, k: int) -> Neighbors:
+        return self.search(queries, k)
 
     def within(self, codes: ArrayLike | FloatQueries, radius: float) -> Neighborhoods:
         """Find all codes at distance at most `radius`.
@@ -184,7 +202,7 @@ class HammingIndex(CodeStore):
         radius : int, or float for float queries
             Largest distance, inclusive; rounded to single precision for float queries.
         """
-        queries = check_queries(codes, self.n_bits)
+        queries = check_queries(codes, self.n_bits, self.fingerprint)
         radius = check_radius(radius, queries)
         now = self._snapshot
         found = now.find(queries, now.codes.n_codes, radius)
@@ -200,7 +218,8 @@ class HammingIndex(CodeStore):
         tensors: Tensors = {"planes": np.ascontiguousarray(codes.columns)}
         if ids.values is not None:
             tensors["ids"] = ids.values
-        write_file(path, "index", {"n_bits": self.n_bits}, tensors, overwrite=overwrite)
+        content = {"n_bits": self.n_bits, "model": self.fingerprint}
+        write_file(path, "index", content, tensors, overwrite=overwrite)
 
     @classmethod
     def load(
@@ -210,6 +229,7 @@ class HammingIndex(CodeStore):
         mapped: bool = True,
         n_threads: int | None = None,
         tables: bool | None = None,
+        model: Any = None,
     ) -> Self:
         """Open a saved index.
 
@@ -221,12 +241,17 @@ class HammingIndex(CodeStore):
             file and verifies its digest.
         n_threads, tables
             As in the constructor.
+        model : ProximityPreservingCode or str, default=None
+            The model that encodes the queries: an index of the codes of another model is refused.
         """
         content, tensors = read_file(path, "index", mapped=mapped)
         with reading(path, "index"):
             n_bits = check_integer("its n_bits", content["n_bits"], 1, MAX_BITS)
-            index = cls(n_bits, n_threads=n_threads, tables=tables)
+            # Files of earlier versions have no fingerprint.
+            stored = check_fingerprint(content.get("model"))
+            index = cls(n_bits, n_threads=n_threads, tables=tables, model=stored)
             index._replace(*_checked(n_bits, tensors["planes"], tensors.get("ids"), in_full=not mapped))
+            index.check_model(model)
         return index
 
 

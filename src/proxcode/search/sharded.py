@@ -23,12 +23,12 @@ from numpy.typing import ArrayLike, NDArray
 from proxcode.hamming import Codes
 from proxcode.search.float_queries import FloatQueries, check_queries, check_radius
 from proxcode.search.index import HammingIndex
-from proxcode.search.planes import BytePlanes
-from proxcode.search.rescoring import Rescoring, check_rescoring, numbers_of_codes, rescored
 from proxcode.search.shards import Shard, ShardFile, ShardNeighbors, ShardSearch, id_range, ids_of, merged, size_of
 from proxcode.storage.container import digest_of
 from proxcode.storage.listing import files_of
-from proxcode.stores.base import Neighborhoods, Neighbors
+from proxcode.stores.base import check_same_model, fingerprint_of
+from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
+from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.engine import LOCAL, Engine, LocalEngine
 from proxcode.utils.validation import check_integer
 
@@ -57,6 +57,8 @@ class ShardedIndex:
         none may be in two files.
     n_threads, tables
         As in `HammingIndex`, for each shard. On the workers of an engine, n_threads=None is one thread.
+    model : ProximityPreservingCode or str, default=None
+        The model that encodes the queries: files with codes of another model are refused.
 
     Attributes
     ----------
@@ -66,6 +68,8 @@ class ShardedIndex:
         Code length in bits.
     nbytes : int
         Memory of codes and ids in bytes, without hash tables and offsets of float queries.
+    fingerprint : str or None
+        That of the model whose codes the files hold, None if no file has one.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class ShardedIndex:
         renumber: bool = False,
         n_threads: int | None = None,
         tables: bool | None = None,
+        model: Any = None,
     ) -> None:
         if not isinstance(engine, Engine | None):
             raise TypeError(f"engine={engine!r}: expected None or an engine of proxcode.engines.")
@@ -113,6 +118,8 @@ class ShardedIndex:
                     f"{path} has codes of {size.n_bits} bits, but {self.paths[0]} of {self.n_bits}: expected files of "
                     "equal code length."
                 )
+        self.fingerprint = self._common_fingerprint([size.fingerprint for size in sizes])
+        self.check_model(model)
         if not renumber:
             self._check_ids()
 
@@ -151,20 +158,19 @@ class ShardedIndex:
         The candidates of a rescoring are the nearest of all shards together. Rescoring is done in this process, with
         the codes and ids of the candidates.
         """
-        queries, k = check_queries(codes, self.n_bits), check_integer("k", k, 1)
+        queries, k = check_queries(codes, self.n_bits, self.fingerprint), check_integer("k", k, 1)
         check_rescoring(rescore, len(queries), oversample)
-        k, n_candidates = numbers_of_codes(rescore, k, oversample, len(self))
-        found = self._find(queries, n_candidates, np.inf, with_codes=rescore is not None)
-        shape = (len(queries), n_candidates)
+        n_each = min(n_candidates(rescore, k, oversample), len(self))
+        found = self._find(queries, n_each, np.inf, with_codes=rescore is not None)
+        shape = (len(queries), n_each)
         neighbor = found.neighbor.reshape(shape)
         if rescore is None:
             return Neighbors(distance=found.distance.reshape(shape), neighbor=neighbor)
-        candidates = BytePlanes(np.ascontiguousarray(found.codes.T), len(found.codes))
-        return rescored(rescore, k, candidates, np.arange(neighbor.size).reshape(shape), neighbor)
+        return rescored(rescore, k, found.codes, neighbor, found.n_found)
 
     def within(self, codes: ArrayLike | FloatQueries, radius: float) -> Neighborhoods:
         """Find all codes at distance at most `radius`; parameters as in `HammingIndex.within`."""
-        queries = check_queries(codes, self.n_bits)
+        queries = check_queries(codes, self.n_bits, self.fingerprint)
         found = self._find(queries, len(self), check_radius(radius, queries), with_codes=False)
         offsets = np.concatenate([[0], np.cumsum(found.n_found)])
         return Neighborhoods(offsets=offsets, distance=found.distance, neighbor=found.neighbor)
@@ -181,6 +187,21 @@ class ShardedIndex:
         """Return function(shard) for all shards, or for those with the given numbers."""
         shards = self._shards if numbers is None else [self._shards[number] for number in numbers]
         return list((self.engine or LOCAL).map(function, shards))
+
+    def _common_fingerprint(self, fingerprints: Sequence[str | None]) -> str | None:
+        """Return the fingerprint of all files that have one. Raises ValueError if two of them differ."""
+        known = [(path, one) for path, one in zip(self.paths, fingerprints, strict=True) if one is not None]
+        for path, one in known:
+            if one != known[0][1]:
+                raise ValueError(
+                    f"{path} has codes of the model {one[:12]}, but {known[0][0]} of {known[0][1][:12]}: expected "
+                    "files of one model."
+                )
+        return known[0][1] if known else None
+
+    def check_model(self, model: Any) -> None:
+        """Raise ValueError if the codes are known to be of another model; parameters as in `CodeStore.check_model`."""
+        check_same_model(self.fingerprint, fingerprint_of(model, self.n_bits))
 
     def _check_ids(self) -> None:
         """Raise ValueError if an id is in two files. Ids are compared only where the ranges of two files overlap."""

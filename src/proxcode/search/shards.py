@@ -37,11 +37,12 @@ Shard = HammingIndex | ShardFile
 
 
 class ShardSize(NamedTuple):
-    """Code length, number of codes, and memory of codes and ids of a shard."""
+    """Code length, number of codes, memory of codes and ids, and fingerprint of the model of a shard."""
 
     n_bits: int
     n_codes: int
     nbytes: int
+    fingerprint: str | None
 
 
 class IdRange(NamedTuple):
@@ -117,7 +118,7 @@ def _opened(shard: ShardFile) -> HammingIndex:
 def size_of(shard: Shard) -> ShardSize:
     """Return the size of a shard."""
     index = _index_of(shard)
-    return ShardSize(n_bits=index.n_bits, n_codes=len(index), nbytes=index.nbytes)
+    return ShardSize(index.n_bits, len(index), index.nbytes, index.fingerprint)
 
 
 def ids_of(shard: Shard) -> NDArray[np.int64]:

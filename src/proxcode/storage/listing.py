@@ -14,9 +14,8 @@ def files_of(source: str | os.PathLike[str]) -> list[Path] | None:
     if path.is_dir():
         found = path.iterdir()
     elif glob.has_magic(str(path)) and not path.exists():
-        first = next(k for k, part in enumerate(path.parts) if glob.has_magic(part))
-        root = Path(*path.parts[:first])
-        found = root.glob(str(Path(*path.parts[first:])))
+        root = fixed_part(path)
+        found = root.glob(str(path.relative_to(root)))
     else:
         return None
     # Files under temporary names, and in folders of such names, are being written.
@@ -25,3 +24,15 @@ def files_of(source: str | os.PathLike[str]) -> list[Path] | None:
         for file in found
         if file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
     )
+
+
+def fixed_part(pattern: Path) -> Path:
+    """Return the folder that all files of a pattern lie in: what stands before its first wildcard.
+
+    Examples
+    --------
+    >>> fixed_part(Path("data/*/vectors.npy")).as_posix()
+    'data'
+    """
+    first = next(k for k, part in enumerate(pattern.parts) if glob.has_magic(part))
+    return Path(*pattern.parts[:first])

@@ -23,14 +23,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxcode.hamming import check_codes
+from proxcode.hamming import Codes, check_codes, pack, unpack
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
 from proxcode.storage.container import content_digest, read_file, reading, write_file
+from proxcode.storage.state import plain_parameters
 from proxcode.utils.validation import check_integer, check_number
 
 KIND = "model"
 SKOPS = "skops"
 COMPONENTS = ("proximity", "hash_function")
+# Training codes that enter the digest of a model: its cost does not grow with their number.
+DIGEST_CODES = 1024
 
 
 class ModelFile(NamedTuple):
@@ -69,15 +72,10 @@ def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes
     write_file(path, KIND, content, tensors, overwrite=overwrite)
 
 
-def model_digest(model: ModelFile, classes: Classes) -> str:
-    """Return the SHA-256 of what was learned, the same after writing and reading by any version of the libraries.
-
-    Classifiers of other libraries, which skops writes differently each time, are left out: the fingerprints of the
-    training data and the codes of the training samples tell their models apart.
-    """
-    writer = ComponentWriter(classes)
-    components = {name: _stored(writer, component, name) for name, component in model.components.items()}
-    return content_digest({**components, **model.values}, {**writer.tensors, "codes": model.codes})
+def code_digest(hash_function: Any, values: Sequence[Any], codes: Codes, n_bits: int) -> str:
+    """Return the SHA-256 of what determines codes of `n_bits` bits: hash function, values as JSON, training codes."""
+    described = {"hash function": plain_parameters(hash_function), "values": values}
+    return content_digest(described, {"codes": pack(unpack(codes[:DIGEST_CODES], n_bits).view(bool))})
 
 
 def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelFile:

@@ -120,6 +120,25 @@ def fingerprint(array: NDArray[Any] | Samples | None) -> str | None:
     return digest.hexdigest()
 
 
+def plain_parameters(component: Any) -> list[Any]:
+    """Return the class and the parameters of an estimator as JSON can hold them; of other objects the class alone.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> plain_parameters(Ridge(alpha=np.float64(2.0)))[0], plain_parameters(Ridge(alpha=2.0))[1]["alpha"]
+    ('Ridge', 2.0)
+    """
+    plain = {name: _plain(value) for name, value in component.get_params().items()}
+    return [type(component).__name__, plain]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if isinstance(value, str | int | float | None) else type(value).__name__
+
+
 def equal_json(first: Any, second: Any) -> bool:
     """Return whether two values that JSON can hold are equal; NaN equals NaN."""
     return bool(first == second) or json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)

@@ -1,73 +1,24 @@
 """The contract of all stores of codes: the in-memory `HammingIndex` and the stores of this package.
 
-A further store is a subclass of `CodeStore` that implements five methods. `hamming.check_codes` and `check_ids` (or
-`Ids`, if the store does not keep ids itself) validate the arguments, so that the same mistake raises the same error in
-every store.
+A further store is a subclass of `CodeStore` that implements six methods. `hamming.check_codes` and `ids` validate the
+arguments, so that the same mistake raises the same error in every store.
 """
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxcode.hamming import Codes, check_codes
+from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
+from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.validation import check_integer
 
 MAX_BITS = 1024
-MAX_ID = np.iinfo(np.int64).max
-
-
-class Neighbors(NamedTuple):
-    """Neighbours in order of increasing distance.
-
-    Attributes
-    ----------
-    distance : ndarray
-        Hamming distances (int32), or those of `FloatQueries` (float32) or of a `Rescoring` where such were given.
-    neighbor : ndarray of int64
-        Ids of the neighbours.
-    """
-
-    distance: NDArray[Any]
-    neighbor: NDArray[np.int64]
-
-
-class Neighborhoods(Sequence[Neighbors]):
-    """All neighbours of each query within a radius: `found[q].distance`, `found[q].neighbor`.
-
-    Attributes
-    ----------
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        The neighbours of query q are at positions offsets[q] to offsets[q + 1] - 1 of `distance` and `neighbor`.
-    distance : ndarray of int32 or float32, shape (n_found,)
-        Hamming distances, or those of `FloatQueries`, in increasing order within each query.
-    neighbor : ndarray of int64, shape (n_found,)
-        Ids of the neighbours.
-    """
-
-    def __init__(self, offsets: NDArray[np.int64], distance: NDArray[Any], neighbor: NDArray[np.int64]) -> None:
-        self.offsets, self.distance, self.neighbor = offsets, distance, neighbor
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    @overload
-    def __getitem__(self, query: int) -> Neighbors: ...
-    @overload
-    def __getitem__(self, query: slice) -> list[Neighbors]: ...
-    def __getitem__(self, query: int | slice) -> Neighbors | list[Neighbors]:
-        if isinstance(query, slice):
-            return [self[number] for number in range(*query.indices(len(self)))]
-        number = range(len(self))[query]
-        rows = slice(self.offsets[number], self.offsets[number + 1])
-        return Neighbors(distance=self.distance[rows], neighbor=self.neighbor[rows])
-
-    def __repr__(self) -> str:
-        return f"Neighborhoods(n_queries={len(self)}, n_neighbors={len(self.neighbor)})"
 
 
 class CodeStore(ABC):
@@ -77,10 +28,19 @@ class CodeStore(ABC):
     ----------
     n_bits : int
         Code length in bits, from 1 to 1024.
+    model : ProximityPreservingCode or str, default=None
+        The model whose codes are stored, or its `fingerprint(n_bits)`. It is kept with the codes, so that the codes of
+        another model are refused. None: not known.
+
+    Attributes
+    ----------
+    fingerprint : str or None
+        That of the model whose codes are stored, None if it is not known.
     """
 
-    def __init__(self, n_bits: int) -> None:
+    def __init__(self, n_bits: int, *, model: Any = None) -> None:
         self.n_bits = check_integer("n_bits", n_bits, 1, MAX_BITS)
+        self.fingerprint = fingerprint_of(model, self.n_bits)
 
     @abstractmethod
     def __len__(self) -> int:
@@ -110,7 +70,27 @@ class CodeStore(ABC):
         """
 
     @abstractmethod
-    def search(self, codes: ArrayLike, k: int = 10) -> Neighbors:
+    def get(self, ids: ArrayLike) -> Codes:
+        """Return stored codes.
+
+        Parameters
+        ----------
+        ids : array of int64, shape (n,)
+            Ids of stored codes, in any order, also repeated. If one of them is not in the store, a ValueError is
+            raised.
+
+        Returns
+        -------
+        ndarray of uint8, shape (n, ceil(n_bits / 8))
+        """
+
+    @abstractmethod
+    def _nearest(self, queries: Codes, k: int) -> Neighbors:
+        """Find the k nearest codes of queries that were validated; `search` documents the result."""
+
+    def search(
+        self, codes: ArrayLike, k: int = 10, *, rescore: Rescoring | None = None, oversample: float = 4.0
+    ) -> Neighbors:
         """Find the k nearest codes of each query.
 
         Parameters
@@ -119,12 +99,33 @@ class CodeStore(ABC):
             Packed codes of the queries.
         k : int, default=10
             Number of neighbours per query.
+        rescore : Rescoring, default=None
+            A finer distance that orders the candidates: `ByMargins`, `ByFloatQueries` or `ByDistance`.
+        oversample : float, default=4.0
+            With `rescore`, the nearest `oversample` times k codes are the candidates.
 
         Returns
         -------
         Neighbors
-            Arrays of shape (n_queries, min(k, number of stored codes)).
+            Arrays of shape (n_queries, min(k, number of stored codes)), or narrower if an approximate or filtered
+            search found fewer for all queries. Where it found fewer for one, the remaining ids are -1 and their
+            distances -1, or infinity after rescoring.
         """
+        queries, k = check_codes(codes, self.n_bits), check_integer("k", k, 1)
+        check_rescoring(rescore, len(queries), oversample)
+        found = self._nearest(queries, n_candidates(rescore, k, oversample))
+        if rescore is None:
+            return found
+        is_found = found.distance >= 0
+        codes, is_stored = self._stored_codes(found.neighbor[is_found])
+        is_found[is_found] = is_stored
+        order = np.argsort(~is_found, axis=1, kind="stable")
+        neighbor = np.take_along_axis(found.neighbor, order, axis=1)
+        return rescored(rescore, k, codes, neighbor, is_found.sum(axis=1))
+
+    def _stored_codes(self, ids: NDArray[np.int64]) -> tuple[Codes, NDArray[np.bool_]]:
+        """Return the codes of ids that were just found, and which are still stored; the codes are of these alone."""
+        return self.get(ids), np.ones(len(ids), bool)
 
     @abstractmethod
     def within(self, codes: ArrayLike, radius: int) -> Neighborhoods:
@@ -138,79 +139,57 @@ class CodeStore(ABC):
             Largest Hamming distance, inclusive. For the codes of a model: its `radius_`.
         """
 
+    def check_model(self, model: Any) -> None:
+        """Raise ValueError if the stored codes are known to be of another model.
+
+        Parameters
+        ----------
+        model : ProximityPreservingCode, str or None
+            A fitted model, or its `fingerprint(n_bits)`; None is not compared.
+        """
+        check_same_model(self.fingerprint, fingerprint_of(model, self.n_bits))
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_bits={self.n_bits}), {len(self):,} codes"
 
 
-@dataclass(frozen=True, eq=False)
-class Ids:
-    """Ids of the codes of a store that does not keep ids itself, in the order in which the codes were added.
-
-    Immutable: changes return a new object. `values=None` represents 0, ..., n - 1 without memory.
-    """
-
-    n: int = 0
-    values: NDArray[np.int64] | None = None
-
-    def as_array(self) -> NDArray[np.int64]:
-        """Return a copy of the ids."""
-        return np.arange(self.n) if self.values is None else self.values.copy()
-
-    def at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the ids at these positions."""
-        return positions if self.values is None else self.values[positions]
-
-    def extended(self, n_new: int, ids: ArrayLike | None) -> Ids:
-        """Append the ids of `n_new` codes. Raises ValueError unless they are one per code, distinct and not stored."""
-        if ids is None:
-            if self.values is None:
-                return Ids(self.n + n_new)
-            start = int(self.values.max()) + 1 if self.n else 0
-            if start + n_new - 1 > MAX_ID:
-                raise ValueError(f"ids=None: the largest stored id is {start - 1}, no larger ids exist; pass ids.")
-            new = np.arange(start, start + n_new)
-        else:
-            new = check_ids(ids)
-            if len(new) != n_new:
-                raise ValueError(f"ids has {len(new)} entries for {n_new} codes: expected one id per code.")
-            distinct, counts = np.unique(new, return_counts=True)
-            if len(distinct) < n_new:
-                raise ValueError(f"ids contains {distinct[counts > 1][0]} more than once: expected distinct ids.")
-            if (is_stored := self._positions(distinct) >= 0).any():
-                raise ValueError(f"id {distinct[is_stored][0]} is already stored: remove it first or pass another id.")
-        return Ids(self.n + n_new, np.concatenate([self.as_array(), new]))
-
-    def find(self, ids: ArrayLike) -> NDArray[np.int64]:
-        """Return the positions of ids. Raises ValueError unless all of them are stored."""
-        ids = check_ids(ids)
-        positions = self._positions(ids)
-        if (is_unknown := positions < 0).any():
-            raise ValueError(f"id {ids[is_unknown][0]} is not stored: nothing was removed, pass ids of stored codes.")
-        return positions
-
-    def _positions(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the positions of ids, -1 where an id is not stored."""
-        if self.values is None:
-            return np.where((ids >= 0) & (ids < self.n), ids, -1)
-        candidates = np.flatnonzero(np.isin(self.values, ids))
-        if len(candidates) == 0:
-            return np.full(len(ids), -1)
-        candidates = candidates[np.argsort(self.values[candidates])]
-        sorted_ids = self.values[candidates]
-        place = np.minimum(np.searchsorted(sorted_ids, ids), len(candidates) - 1)
-        return np.where(sorted_ids[place] == ids, candidates[place], -1)
+def fingerprint_of(model: Any, n_bits: int) -> str | None:
+    """Return the fingerprint of the first `n_bits` bits of a model, which may be given as that fingerprint or None."""
+    if model is None or isinstance(model, str):
+        return model
+    if not hasattr(model, "fingerprint"):
+        raise TypeError(f"model={model!r}: expected a fitted ProximityPreservingCode, its fingerprint or None.")
+    return str(model.fingerprint(n_bits))
 
 
-def check_ids(ids: ArrayLike) -> NDArray[np.int64]:
-    """Validate ids. Raises ValueError unless `ids` is a vector of integers that fit into int64."""
+def check_fingerprint(stored: Any) -> str | None:
+    """Validate a fingerprint that was read from a file or a database."""
+    if stored is not None and not isinstance(stored, str):
+        raise ValueError(f"its model is {stored!r}, not a fingerprint: write it again")
+    return stored
+
+
+def written_record(n_bits: int, fingerprint: str | None) -> str:
+    """Return the text by which a database records the length and the model of its codes."""
+    return json.dumps({"proxcode": {"n_bits": n_bits, "model": fingerprint}})
+
+
+def read_record(text: str) -> tuple[int | None, str | None]:
+    """Return the code length and the fingerprint in a text, None for each if `written_record` did not write it."""
     try:
-        array = np.asarray(ids)
-    except (ValueError, OverflowError):
-        raise ValueError("ids has entries of different lengths: expected a vector of integers.") from None
-    if array.size == 0:
-        array = array.astype(np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"ids has dtype {array.dtype} and shape {array.shape}: expected a vector of integers.")
-    if array.dtype.kind == "u" and array.size and array.max() > MAX_ID:
-        raise ValueError(f"ids contains {array.max()}: expected integers of at most {MAX_ID}, which fit into int64.")
-    return array.astype(np.int64)
+        recorded = json.loads(text)["proxcode"]
+        n_bits, fingerprint = recorded["n_bits"], recorded["model"]
+    except (ValueError, TypeError, KeyError):
+        return None, None
+    if not isinstance(n_bits, int):
+        raise ValueError(f"the record of the stored codes has n_bits={n_bits!r}: expected an integer; correct it.")
+    return n_bits, check_fingerprint(fingerprint)
+
+
+def check_same_model(stored: str | None, given: str | None) -> None:
+    """Raise ValueError if two fingerprints, None for one that is not known, are of different models."""
+    if stored is not None and given is not None and stored != given:
+        raise ValueError(
+            f"the stored codes are of the model {stored[:12]}, not of {given[:12]}: codes of different models cannot "
+            "be compared; use the model that encoded them, or encode the samples again."
+        )

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from proxcode.hamming import Codes, check_codes
-from proxcode.stores.base import CodeStore, Ids, Neighborhoods, Neighbors
+from proxcode.stores.base import CodeStore
+from proxcode.stores.ids import Ids
+from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.validation import check_integer
 
 # Training samples per cluster below which FAISS warns: upper limit of the default number of lists.
@@ -134,6 +136,8 @@ class FaissIndex(CodeStore):
         Code length in bits, from 1 to 1024.
     engine : Engine, default=None
         `Flat()`, `IVF()`, `HNSW()` or `MultiHash()`. None: `Flat()`.
+    model : ProximityPreservingCode or str, default=None
+        As in `CodeStore`.
 
     Attributes
     ----------
@@ -151,8 +155,8 @@ class FaissIndex(CodeStore):
     Neighbors(distance=array([[1, 2]], dtype=int32), neighbor=array([[10, 20]]))
     """
 
-    def __init__(self, n_bits: int, engine: Engine | None = None) -> None:
-        super().__init__(n_bits)
+    def __init__(self, n_bits: int, engine: Engine | None = None, *, model: Any = None) -> None:
+        super().__init__(n_bits, model=model)
         self._engine = Flat() if engine is None else engine
         self._ids = Ids()
         self.faiss_index = Flat().create(_import_faiss(), np.empty((0, -(-self.n_bits // 8)), np.uint8))
@@ -184,12 +188,15 @@ class FaissIndex(CodeStore):
         self._ids = Ids(len(self), np.delete(self._ids.as_array(), removed))
         return self
 
-    def search(self, codes: ArrayLike, k: int = 10) -> Neighbors:
-        """Find k near codes of each query; parameters as in `CodeStore.search`.
+    def get(self, ids: ArrayLike) -> Codes:
+        """Return stored codes; parameters as in `CodeStore.get`."""
+        # Graphs and hash tables keep the codes in a flat index of their own.
+        flat = getattr(self.faiss_index, "storage", self.faiss_index)
+        codes = [flat.reconstruct(int(position)) for position in self._ids.find(ids)]
+        return np.array(codes, np.uint8).reshape(len(codes), -(-self.n_bits // 8))
 
-        Where the engine found fewer than k codes, the remaining distances and neighbours are -1.
-        """
-        queries, k = check_codes(codes, self.n_bits), min(check_integer("k", k, 1), len(self))
+    def _nearest(self, queries: Codes, k: int) -> Neighbors:
+        k = min(k, len(self))
         if k == 0:
             return Neighbors(np.empty((len(queries), 0), np.int32), np.empty((len(queries), 0), np.int64))
         distance, position = self.faiss_index.search(queries, k)

@@ -131,9 +131,9 @@ def shows_progress(method: Method) -> Method:
     return wrapped  # type: ignore[return-value]
 
 
-def progress_of_pass(n_samples: int) -> ProgressDisplay:
-    """Return the display of one pass over samples, which shows nothing unless a method asked for it."""
-    return ProgressDisplay("read", "samples", n_samples, shown=_is_verbose.get())
+def progress_of_pass(n_samples: int, n_pieces: int) -> ProgressDisplay:
+    """Return the display of one pass over samples, shown where a method asked for it and there are several pieces."""
+    return ProgressDisplay("read", "samples", n_samples, shown=_is_verbose.get() and n_pieces > 1)
 
 
 def track(items: Iterable[T], verb: str, unit: str, *, shown: bool = True) -> Iterator[T]:

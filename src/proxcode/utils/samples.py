@@ -27,8 +27,10 @@ from proxcode.utils.engine import LOCAL, Engine
 from proxcode.utils.progress import progress_of_pass
 from proxcode.utils.rows import Index, Rows
 
-# Rows of a piece, those that are read at once, and numbers of a piece at most; its rows are a multiple of these.
-PIECE, PIECE_NUMBERS, PIECE_UNIT = 65_536, 2**26, 8192
+# Rows of a piece, which are read at once.
+PIECE = 65_536
+# Largest number of values in a piece: wide samples have fewer rows in a piece, a multiple of PIECE_UNIT.
+PIECE_VALUES, PIECE_UNIT = 2**26, 8192
 
 Matrix = NDArray[Any]
 Reader = Callable[[], Matrix]
@@ -55,6 +57,11 @@ class Samples(ABC):
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that all samples would take, in bytes."""
+        return self.shape[0] * self.shape[1] * self.dtype.itemsize
 
     @abstractmethod
     def reader(self, rows: slice | Index) -> Reader:
@@ -119,18 +126,13 @@ class Samples(ABC):
 
     def _computed(self, function: _Mapped, along: Sequence[NDArray[Any]]) -> Iterator[tuple[_Piece, Any]]:
         """Yield the pieces and what a function gives for them; show progress where there are several."""
-        fitting = max(1, PIECE_NUMBERS // max(1, self.shape[1]) // PIECE_UNIT) * PIECE_UNIT
-        size = min(PIECE, fitting)
+        size = min(PIECE, max(1, PIECE_VALUES // max(1, self.shape[1]) // PIECE_UNIT) * PIECE_UNIT)
         slices = [slice(start, min(start + size, len(self))) for start in range(0, len(self), size)]
         pieces = [
             _Piece(rows.start, rows.stop, self.reader(rows), tuple(values[rows] for values in along)) for rows in slices
         ]
-        results = self.engine.map(function, pieces)
-        if len(pieces) == 1:
-            yield pieces[0], next(results)
-            return
-        with progress_of_pass(len(self)) as progress:
-            for piece, result in zip(pieces, results, strict=True):
+        with progress_of_pass(len(self), len(pieces)) as progress:
+            for piece, result in zip(pieces, self.engine.map(function, pieces), strict=True):
                 yield piece, result
                 progress.update(piece.stop - piece.start)
 
@@ -215,7 +217,7 @@ class Scan(NamedTuple):
     low, high : ndarrays of shape (n_features,)
         Smallest and largest value of each feature.
     digests : list of bytes
-        SHA-256 digests of pieces of 65,536 samples.
+        SHA-256 digests of the pieces.
     not_finite : tuple of (int, int, float) or None
         Row, column and value of the first number that is NaN or infinite.
     """

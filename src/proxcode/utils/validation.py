@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxcode.utils.samples import InUnits, Samples
+
 # Limits of the total variance of samples whose squared distances single precision shall hold.
 SMALLEST, LARGEST = 1e-32, 1e34
 # Limits of the range of samples between which they are learned from as they are, and of samples in units.
@@ -31,8 +33,6 @@ def check_samples(estimator: Any, X: Any, *, reset: bool, at_least: int = 1) -> 
         Smallest number of samples.
     """
     from sklearn.utils.validation import validate_data
-
-    from proxcode.utils.samples import Samples
 
     if isinstance(X, Samples):
         return _check_rows(estimator, X, reset, at_least)
@@ -92,8 +92,6 @@ def check_scale(X: NDArray[Any]) -> None:
 
 def check_different(X: NDArray[Any]) -> None:
     """Validate that samples are not all equal."""
-    from proxcode.utils.samples import Samples
-
     if isinstance(X, Samples):
         are_equal = bool((X.scan.low == X.scan.high).all())
     else:
@@ -115,8 +113,6 @@ def unit_of(X: NDArray[Any]) -> float:
     """
     if len(X) == 0:
         return 1.0
-    from proxcode.utils.samples import Samples
-
     low, high = (X.scan.low, X.scan.high) if isinstance(X, Samples) else (X.min(axis=0), X.max(axis=0))
     # Halves: the difference of two large numbers would overflow.
     spread = float((high / 2.0 - low / 2.0).max(initial=0.0))
@@ -131,8 +127,6 @@ def in_units(X: NDArray[Any], unit: float) -> NDArray[Any]:
 
     Samples very far from those of `fit`, whose range is near 1, are moved to the limit of what can be squared.
     """
-    from proxcode.utils.samples import InUnits, Samples
-
     if unit == 1:
         return X
     if isinstance(X, Samples):

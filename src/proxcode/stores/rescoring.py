@@ -1,5 +1,6 @@
 """Rescoring: order candidates by a finer distance than the Hamming distance, in which many codes tie."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
@@ -7,13 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode.hamming import as_margins, asymmetric_distances
-from proxcode.search.float_queries import FloatQueries
-from proxcode.search.planes import BytePlanes
-from proxcode.stores.base import Neighbors
+from proxcode.hamming import Codes, as_margins, asymmetric_distances
+from proxcode.stores.ids import MAX_ID
+from proxcode.stores.results import Neighbors
 from proxcode.utils.validation import check_number
 
-Positions = NDArray[np.int64]
 Ids = NDArray[np.int64]
 Vectors = NDArray[Any] | Callable[[Ids], ArrayLike]
 
@@ -26,17 +25,15 @@ class Rescoring(ABC):
         """Return the number of queries."""
 
     @abstractmethod
-    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[Any]:
+    def distances(self, query: int, codes: Codes, ids: Ids) -> NDArray[Any]:
         """Return the distances from one query to its candidates.
 
         Parameters
         ----------
         query : int
             Row number of the query.
-        codes : BytePlanes
-            Codes of the index; `codes.at(positions)` are the packed codes of the candidates.
-        positions : ndarray of int64, shape (n_candidates,)
-            Positions of the candidates in `codes`.
+        codes : ndarray of uint8, shape (n_candidates, n_bytes)
+            Packed codes of the candidates.
         ids : ndarray of int64, shape (n_candidates,)
             Ids of the candidates.
 
@@ -61,28 +58,9 @@ class ByMargins(Rescoring):
     def __len__(self) -> int:
         return len(self.scores)
 
-    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float32]:
+    def distances(self, query: int, codes: Codes, ids: Ids) -> NDArray[np.float32]:
         """Return the asymmetric distances from one query to its candidates."""
-        return asymmetric_distances(self.scores[query], codes.at(positions))[0]
-
-
-class ByFloatQueries(Rescoring):
-    """Rescoring by the distance of float queries.
-
-    Parameters
-    ----------
-    queries : FloatQueries
-    """
-
-    def __init__(self, queries: FloatQueries) -> None:
-        self.queries = queries
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float32]:
-        """Return the distances from one float query to its candidates."""
-        return self.queries.distances(codes.at(positions), slice(query, query + 1))[0]
+        return asymmetric_distances(self.scores[query], codes)[0]
 
 
 class ByDistance(Rescoring):
@@ -106,7 +84,7 @@ class ByDistance(Rescoring):
     def __len__(self) -> int:
         return len(self.queries)
 
-    def distances(self, query: int, codes: BytePlanes, positions: Positions, ids: Ids) -> NDArray[np.float64]:
+    def distances(self, query: int, codes: Codes, ids: Ids) -> NDArray[np.float64]:
         """Return the distances from one query to the samples of its candidates."""
         from scipy.spatial.distance import cdist
 
@@ -131,27 +109,35 @@ def check_rescoring(rescore: Rescoring | None, n_queries: int, oversample: float
         )
 
 
-def numbers_of_codes(rescore: Rescoring | None, k: int, oversample: float, n_codes: int) -> tuple[int, int]:
-    """Return how many of `n_codes` codes a search returns for each query, and how many are its candidates."""
-    k = min(k, n_codes)
-    return k, k if rescore is None else int(min(n_codes, np.ceil(k * oversample)))
+def n_candidates(rescore: Rescoring | None, k: int, oversample: float) -> int:
+    """Return how many candidates a search for the k nearest needs, at most the number of all ids."""
+    if rescore is None:
+        return k
+    return math.ceil(k * oversample) if k * oversample < MAX_ID else MAX_ID
 
 
-def rescored(rescore: Rescoring, k: int, codes: BytePlanes, position: Positions, neighbor: Ids) -> Neighbors:
+def rescored(rescore: Rescoring, k: int, codes: Codes, neighbor: Ids, n_found: NDArray[np.int64]) -> Neighbors:
     """Order candidates by a rescoring; return the k nearest of each query.
 
     Parameters
     ----------
     rescore : Rescoring
     k : int
-    codes : BytePlanes
-    position : ndarray of int64, shape (n_queries, n_candidates)
-        Positions of the candidates in `codes`.
+    codes : ndarray of uint8, shape (n_found.sum(), n_bytes)
+        Packed codes of the candidates, query after query.
     neighbor : ndarray of int64, shape (n_queries, n_candidates)
         Ids of the candidates.
+    n_found : ndarray of int64, shape (n_queries,)
+        Number of candidates of each query, at the beginning of its row; the others are missing. A missing neighbour is
+        returned as id -1 at distance infinity.
     """
-    candidates = enumerate(zip(position, neighbor, strict=True))
-    distances = [rescore.distances(query, codes, *of_query) for query, of_query in candidates]
-    distance = np.array(distances).reshape(position.shape)
-    order = np.argsort(distance, axis=1, kind="stable")[:, :k]
-    return Neighbors(np.take_along_axis(distance, order, axis=1), np.take_along_axis(neighbor, order, axis=1))
+    shape = (len(neighbor), min(k, neighbor.shape[1]))
+    distance, ordered = [], np.full(shape, -1)
+    for query, (n, stop) in enumerate(zip(n_found, np.cumsum(n_found), strict=True)):
+        ids = neighbor[query, :n]
+        of_query = rescore.distances(query, codes[stop - n : stop], ids) if n else np.empty(0)
+        order = np.argsort(of_query, kind="stable")[:k]
+        ordered[query, : len(order)] = neighbor[query, order]
+        n_missing = shape[1] - len(order)
+        distance.append(np.append(of_query[order], np.full(n_missing, np.inf)) if n_missing else of_query[order])
+    return Neighbors(np.array(distance).reshape(shape), ordered)

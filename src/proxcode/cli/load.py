@@ -1,0 +1,136 @@
+"""The verb `load`: copy codes from files into a table of a database."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from proxcode.cli.inputs import check_bits, read_header
+from proxcode.cli.options import BITS, FILE, as_json, table_options
+from proxcode.cli.printing import show
+from proxcode.cli.stores import StoreOptions, is_address
+
+if TYPE_CHECKING:
+    from proxcode.files import CodeFile
+
+
+@click.command()
+@click.argument("codes", type=FILE)
+@click.argument("address")
+@table_options
+@click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--model", type=FILE, help="Model of the codes, recorded with them; Parquet files and indexes know it.")
+@click.option("--bits", type=BITS, show_default="that of the file or of the model", help="Code length.")
+@click.option("--hnsw", is_flag=True, help="PostgreSQL: create an HNSW index of pgvector after loading.")
+@as_json
+def load(
+    codes: Path,
+    address: str,
+    table: str | None,
+    column: str,
+    id_column: str,
+    ids: str | None,
+    model: Path | None,
+    bits: int | None,
+    hnsw: bool,
+    as_json: bool,
+) -> None:
+    """Copy CODES into a table of the database at ADDRESS.
+
+    CODES is a file of packed codes, a Parquet file or a folder of Parquet files that encode wrote, or a saved index.
+    Ids are those of --ids, or of the column --id of a Parquet file, or of the index, otherwise numbers after the
+    largest id of the table. A table or column that does not exist is created. In PostgreSQL all codes are stored, or
+    none.
+
+    Passwords are read from PGPASSWORD, a password file or a service file (postgresql:///?service=name), and from
+    CLICKHOUSE_PASSWORD.
+
+    \b
+    Examples:
+      proxcode load codes.npy postgresql://me@localhost/shop --table items --model my.proxcode
+      proxcode load codes.parquet postgresql://me@localhost/shop --table items --column code --id id
+      proxcode load codes/ clickhouse://localhost/default --table items --id key
+    """
+    if not is_address(address):
+        raise click.UsageError("ADDRESS is not that of a database: expected postgresql://... or clickhouse://...")
+    options = StoreOptions(address, table, column, id_column)
+    if hnsw and not address.lower().startswith("postgres"):
+        raise click.UsageError("--hnsw creates an index of PostgreSQL: omit it.")
+
+    from proxcode.files import open_codes, read_labels
+    from proxcode.storage.listing import files_of
+
+    shards = files_of(codes)
+    if shards is not None:
+        # `encode` writes a list of its files beside them.
+        shards = [path for path in shards if path.suffix != ".json"]
+        if not shards:
+            raise ValueError(f"{codes} has no file of codes: expected files that proxcode encode wrote.")
+    if shards is not None and ids is not None:
+        raise click.UsageError("--ids are those of one file: name it, or pass --id, a column of Parquet files.")
+    header = None if model is None else read_header(model)
+    if header is not None:
+        check_bits(header, bits)
+    files = [open_codes(path, column=column, id_column=id_column) for path in (shards or [codes])]
+    lengths = [file.code_length(bits, header.n_bits_ if header is not None else None) for file in files]
+    fingerprint = _fingerprint(files, model, lengths[0])
+    given = None if ids is None else read_labels(ids)
+    known = [file.n_rows for file in files if file.n_rows is not None]
+    total = sum(known) if len(known) == len(files) else None
+    _check_files(files, lengths, id_column if ids is None else None)
+    if given is not None and total not in (None, len(given)):
+        raise ValueError(f"{ids} holds {len(given)} ids for {total} codes: expected one each.")
+
+    from proxcode.utils.progress import ProgressDisplay
+
+    n_loaded = 0
+    with options.open(n_bits=lengths[0], model=fingerprint) as store:
+        with ProgressDisplay("loaded", "codes", total) as progress:
+            for file in files:
+                for block in file.blocks():
+                    rows = slice(n_loaded, n_loaded + len(block.codes))
+                    store.add(block.codes, block.ids if given is None else given[rows])
+                    n_loaded += len(block.codes)
+                    progress.update(len(block.codes))
+        if given is not None and len(given) != n_loaded:
+            raise ValueError(f"{ids} holds {len(given)} ids for {n_loaded} codes: expected one each.")
+        if hnsw:
+            store.create_index()  # type: ignore[attr-defined]
+        record = {"table": table, "codes": n_loaded, "bits": store.n_bits, "in table": len(store)}
+        recorded = store.fingerprint
+    show(as_json, {**record, "model": "not known" if recorded is None else recorded[:12]})
+
+
+def _check_files(files: "list[CodeFile]", lengths: list[int], id_column: str | None) -> None:
+    """Raise ValueError for files that do not fit together, or that lack the column of ids that was asked for."""
+    for file, n_bits in zip(files, lengths, strict=True):
+        if n_bits != lengths[0]:
+            raise ValueError(
+                f"{file.path} has codes of {n_bits} bits, {files[0].path} of {lengths[0]}: load codes of one length."
+            )
+    is_asked = click.get_current_context().get_parameter_source("id_column") == ParameterSource.COMMANDLINE
+    for file in files:
+        is_tabular = file.path.suffix.lower() == ".parquet"
+        if (
+            id_column is not None
+            and is_tabular
+            and not file.has_ids
+            and (is_asked or any(one.has_ids for one in files))
+        ):
+            raise ValueError(
+                f"{file.path} has no column {id_column!r} of ids: name one of its columns by --id, or pass --ids."
+            )
+
+
+def _fingerprint(files: "list[CodeFile]", model: Path | None, n_bits: int) -> str | None:
+    """Return the fingerprint of the model of all files. Raises ValueError if they are of different models."""
+    known = {file.fingerprint: file.path for file in files if file.fingerprint is not None}
+    if model is not None:
+        from proxcode.code import ProximityPreservingCode
+
+        known[ProximityPreservingCode.load(model).fingerprint(n_bits)] = model
+    if len(known) > 1:
+        (one, first), (other, second) = list(known.items())[:2]
+        raise ValueError(f"{first} is of the model {one[:12]}, {second} of {other[:12]}: load codes of one model.")
+    return next(iter(known), None)
