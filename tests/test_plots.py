@@ -84,13 +84,13 @@ def test_page_of_labels(evaluation):
     histogram, curves, losses, balance = figure.axes
     assert figure.get_suptitle() == "12-bit codes of digits"
     named = [text.get_text() for text in histogram.get_legend().get_texts()]
-    assert f"alpha: distance {evaluation.model.alpha_ / 2:.1f}" in named
+    assert f"near up to distance {evaluation.model.radius_}" in named
     np.testing.assert_allclose(histogram.lines[0].get_xdata(), evaluation.model.alpha_ / 2)
-    areas = {row.method: row.auc for row in evaluation.rows if row.bits == 12}
+    areas = {row.method: row.pr_area for row in evaluation.rows if row.bits == 12}
     labels = [text.get_text() for text in curves.get_legend().get_texts()]
     assert labels == [f"{method}: {area:.3f}" for method, area in areas.items()]
     np.testing.assert_array_equal(losses.lines[0].get_ydata(), [record.loss for record in evaluation.model.history_])
-    np.testing.assert_array_equal(losses.lines[1].get_ydata(), [row.loss for row in evaluation.rows[:2]])
+    np.testing.assert_array_equal(losses.lines[1].get_ydata(), [row.misplaced_share for row in evaluation.rows[:2]])
     tips = [bar.get_y() + bar.get_height() for bar in balance.patches]
     np.testing.assert_allclose(tips, evaluation.bits.mean(axis=0))
 
@@ -146,10 +146,10 @@ def test_without_axes_pyplot_makes_a_figure(model, evaluation):
     with mpl.rc_context({"backend": "agg"}):
         import matplotlib.pyplot as plt
 
-        near, far = evaluation.counts["PPC"]
+        near, far = evaluation.counts["proxcode"]
         drawn = [
             plot_near_and_far(near, far, model.alpha_),
-            plot_precision_recall({"PPC": precision_recall(near, far)}),
+            plot_precision_recall({"proxcode": precision_recall(near, far)}),
             plot_loss(model.history_),
             plot_bit_balance(evaluation.bits),
         ]

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from proxcode.cli import main
-from proxcode.cli.printing import cell
+from proxcode.cli.printing import cell, label
 
 N_BITS = 20
 COMMAND = Path(sys.executable).parent / "proxcode"
@@ -52,7 +52,7 @@ def record_of(*arguments):
     """Return what --json prints after comparing it with the printed text."""
     record = json.loads(call(*arguments, "--json"))
     lines = [re.split(r"\s{2,}", line, maxsplit=1) for line in call(*arguments).splitlines()]
-    assert lines == [[name, cell(value, grouped=True)] for name, value in record.items()]
+    assert lines == [[label(name), cell(value, grouped=True)] for name, value in record.items()]
     return record
 
 

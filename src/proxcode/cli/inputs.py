@@ -83,14 +83,19 @@ class ProximityOptions:
 
     def read_labels(self, n_samples: int, vectors: "VectorFile | None" = None) -> "NDArray[Any] | None":
         """Read one label per sample, file by file where `vectors` are in several files; None without --labels."""
-        from proxcode.files import read_labels
+        return read_labels_of(self.labels, n_samples, vectors)
 
-        if self.labels is None:
-            return None
-        labels = read_labels(self.labels, None if vectors is None else vectors.sizes())
-        if len(labels) != n_samples:
-            raise ValueError(f"{self.labels} holds {len(labels)} labels for {n_samples} samples: expected one each.")
-        return labels
+
+def read_labels_of(source: str | None, n_samples: int, vectors: "VectorFile | None" = None) -> "NDArray[Any] | None":
+    """Read one label per sample, file by file where `vectors` are in several files; None without a source."""
+    from proxcode.files import read_labels
+
+    if source is None:
+        return None
+    labels = read_labels(source, None if vectors is None else vectors.sizes())
+    if len(labels) != n_samples:
+        raise ValueError(f"{source} holds {len(labels)} labels for {n_samples} samples: expected one each.")
+    return labels
 
 
 class ModelHeader(NamedTuple):
@@ -118,6 +123,14 @@ class VectorFile:
     path: Path
     key: str | None = None
     columns: str | None = None
+
+    @classmethod
+    def named(cls, source: str, key: str | None = None, columns: str | None = None) -> "VectorFile":
+        """Return the file of "FILE", or of "FILE:KEY" with an array of its own."""
+        from proxcode.files import split_column
+
+        path, own_key = split_column(source)
+        return cls(path, own_key or key, columns)
 
     @property
     def column_list(self) -> list[str] | None:
