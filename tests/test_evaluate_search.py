@@ -11,7 +11,7 @@ from sklearn.metrics import pairwise_distances
 from proxcode import HammingIndex, ProximityPreservingCode, WithinRadius
 from proxcode.evaluation import SearchRow, evaluate_search, rankings
 from proxcode.evaluation import measures as measures_module
-from proxcode.evaluation.distances import EuclideanDistances, cosine_distances, own_rows
+from proxcode.evaluation.distances import CosineDistances, EuclideanDistances, own_rows
 from proxcode.evaluation.measures import Measures
 from proxcode.evaluation.rankings import CosineRanking, HammingRanking, float_counts
 from proxcode.evaluation.relevance import NearestRelevance, SameLabelRelevance
@@ -341,7 +341,7 @@ def test_distances_of_extreme_scales():
         squared, rounding = EuclideanDistances(X * scale, Q * scale).squared(slice(None))
         np.testing.assert_array_equal(np.argsort(squared, axis=1), expected)
         assert (rounding < squared.min() / 1e6).all()
-        cosine = cosine_distances(Q * scale, X * scale)
+        cosine = CosineDistances(X * scale).of(Q * scale)
         np.testing.assert_allclose(cosine, pairwise_distances(Q, X, metric="cosine"), atol=1e-6)
     far = EuclideanDistances(X + 1e6, Q + 1e6).squared(slice(None))[0]
     np.testing.assert_allclose(far, pairwise_distances(Q, X) ** 2, rtol=1e-8)

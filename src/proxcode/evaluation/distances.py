@@ -15,7 +15,7 @@ from proxcode.utils.validation import in_units, unit_of
 Floats = NDArray[np.float64]
 
 # Samples of the database that are converted to double precision at a time.
-PIECE = 8192
+PIECE = 1024
 # Rounding of squared distances by inner products, relative to the squared norms.
 ROUNDING = 1e-12
 
@@ -32,47 +32,66 @@ class EuclideanDistances:
         self.database, self.queries, self.unit = database, queries, unit_of(database)
         # Centred samples have small norms, and with these the rounding is small.
         self.mean = in_units(database, self.unit).mean(axis=0, dtype=np.float64)
+        squares = (_squared_norms(self._centred(database[rows])) for rows in pieces(len(database)))
+        self.norms = np.concatenate(list(squares))
 
     def squared(self, queries: slice) -> tuple[Floats, Floats]:
         """Return the squared distances of some queries, shape (n, n_database), and their rounding, shape (n, 1)."""
         own = self._centred(self.queries[queries])
-        norms = (own * own).sum(axis=1, keepdims=True)
+        norms = _squared_norms(own)[:, None]
         out = np.empty((len(own), len(self.database)))
-        largest = 0.0
         for rows in pieces(len(self.database)):
-            others = self._centred(self.database[rows])
-            other_norms = (others * others).sum(axis=1)
-            largest = max(largest, float(other_norms.max()))
-            out[:, rows] = norms + other_norms - 2.0 * (own @ others.T)
+            out[:, rows] = norms + self.norms[rows] - 2.0 * (own @ self._centred(self.database[rows]).T)
         np.maximum(out, 0.0, out=out)
-        return out, ROUNDING * (norms + largest)
+        return out, ROUNDING * (norms + self.norms.max())
 
     def _centred(self, X: NDArray[Any]) -> Floats:
-        return in_units(X, self.unit).astype(np.float64) - self.mean
+        return np.subtract(in_units(X, self.unit), self.mean, dtype=np.float64)
 
 
-def cosine_distances(queries: NDArray[Any], database: NDArray[Any]) -> NDArray[np.float32]:
-    """Return 1 less the cosine of the angle, in single precision; 1 where a vector is zero.
+class CosineDistances:
+    """Distances 1 less the cosine of the angle; 1 where a vector is zero.
+
+    Parameters
+    ----------
+    database : ndarray of shape (n_database, n_features)
 
     Examples
     --------
-    >>> cosine_distances(np.array([[2.0, 0.0]]), np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]]))
+    >>> CosineDistances(np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])).of(np.array([[2.0, 0.0]]))
     array([[0.        , 0.29289323, 1.        ]], dtype=float32)
     """
-    own = unit_rows(queries.astype(np.float64))
-    out = np.empty((len(own), len(database)), np.float32)
-    for rows in pieces(len(database)):
-        out[:, rows] = 1.0 - own @ unit_rows(database[rows].astype(np.float64)).T
-    return out
+
+    def __init__(self, database: NDArray[Any]) -> None:
+        self.database = database
+        self.lengths = np.concatenate([_lengths(database[rows].astype(np.float64)) for rows in pieces(len(database))])
+
+    def of(self, queries: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the distances of queries in single precision, in which those of equal samples are equal."""
+        own = unit_rows(queries.astype(np.float64))
+        out = np.empty((len(own), len(self.database)), np.float32)
+        for rows in pieces(len(self.database)):
+            out[:, rows] = 1.0 - own @ np.divide(self.database[rows], self.lengths[rows], dtype=np.float64).T
+        return out
 
 
 def unit_rows(X: NDArray[Any]) -> NDArray[Any]:
     """Return rows divided by their length, in their own precision; a row of zeros stays."""
-    # The largest entry first: squares of the quotients neither overflow nor vanish.
+    return X / _lengths(X)
+
+
+def _lengths(X: NDArray[Any]) -> NDArray[Any]:
+    """Return the lengths of rows, shape (n, 1); 1 for a row of zeros."""
+    # Squares of quotients by the largest entry neither overflow nor vanish.
     largest = np.abs(X).max(axis=1, keepdims=True)
-    scaled = X / np.where(largest > 0, largest, 1)
-    length = np.sqrt((scaled * scaled).sum(axis=1, keepdims=True))
-    return scaled / np.where(length > 0, length, 1)
+    largest[largest == 0] = 1
+    lengths = largest * np.sqrt(_squared_norms(X / largest))[:, None]
+    lengths[lengths == 0] = 1
+    return lengths
+
+
+def _squared_norms(X: NDArray[Any]) -> NDArray[Any]:
+    return np.einsum("ij,ij->i", X, X)
 
 
 def pieces(n: int) -> Iterator[slice]:

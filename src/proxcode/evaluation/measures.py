@@ -11,7 +11,7 @@ from proxcode.utils.blocks import map_blocks
 from proxcode.utils.progress import ProgressDisplay
 
 # Queries of a block, at most, and the largest number of their distances.
-BLOCK, BLOCK_DISTANCES = 128, 2**22
+BLOCK, BLOCK_DISTANCES = 128, 2**23
 
 
 class Measures:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation._kernels import count_grades
-from proxcode.evaluation.distances import cosine_distances, unit_rows
+from proxcode.evaluation.distances import CosineDistances, unit_rows
 from proxcode.evaluation.relevance import Grades
 from proxcode.hamming import Codes, to_words
 from proxcode.metrics import Counts
@@ -144,7 +144,7 @@ class CosineRanking(Ranking):
     """
 
     def __init__(self, database: NDArray[Any], queries: NDArray[Any]) -> None:
-        self.database, self.queries = database, queries
+        self.distances, self.queries = CosineDistances(database), queries
         self.unit_rows = unit_rows(database).astype(np.float32)
         self.bytes_per_sample = 4 * database.shape[1]
 
@@ -167,7 +167,7 @@ class CosineRanking(Ranking):
 
     def counts(self, queries: slice, grades: Grades, n_grades: int) -> Iterator[Counts]:
         """Yield the counts of each query, by its levels of distance."""
-        for distance, grade in zip(cosine_distances(self.queries[queries], self.database), grades, strict=True):
+        for distance, grade in zip(self.distances.of(self.queries[queries]), grades, strict=True):
             yield float_counts(distance, grade, n_grades)[None]
 
 
