@@ -171,14 +171,14 @@ def search_page(evaluation: "SearchEvaluation", title: str) -> Any:
 
     k = HEADLINE_K if HEADLINE_K in evaluation.k else evaluation.k[0]
     name = "recall" if evaluation.is_nearest else "precision"
-    figure = Figure(figsize=(11, 5), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12))
+    figure = Figure(figsize=(13, 5), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.12))
     axes = figure.subplots(1, 2)
     _plot_by_length(evaluation.rows, lambda row: (row.recall if evaluation.is_nearest else row.precision)[k], axes[0])
     axes[0].set(ylabel=f"{name}@{k}", title=f"{name.capitalize()} of the first {k}")
     _plot_by_length(evaluation.rows, lambda row: row.map, axes[1])
     axes[1].set(ylabel="mAP", title="Mean average precision of the whole ranking")
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, frameon=False)
+    figure.legend(handles, labels, loc="outside right center", frameon=False)
     figure.suptitle(title.replace("$", r"\$"), fontsize="x-large", wrap=True)
     add_caption(
         figure,
