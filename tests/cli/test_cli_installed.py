@@ -15,7 +15,7 @@ from proxcode.evaluation import evaluate
 def test_from_vectors_to_neighbours_by_the_installed_command(folder, model, train, new, tmp_path):
     labels = folder / "labels.npy"
     text = run("fit", folder / "train.npy", "--labels", labels, "--bits", N_BITS, "-o", "my.proxcode", cwd=tmp_path)
-    assert f"radius                    {model.radius_}\n" in text
+    assert f"near up to distance                   {model.radius_}\n" in text
     assert (tmp_path / "my.proxcode").read_bytes() == (folder / "api.proxcode").read_bytes()
     run("encode", "my.proxcode", folder / "train.npy", "-o", "codes.npy", cwd=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "codes.npy"), model.encode(train[0]))
