@@ -10,22 +10,35 @@ over the features phi (see `features.py`); `training.py` fits and refines bits.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from copy import copy
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from proxcode.hashing.agreement import Agreement
 from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, NearPairs, Vector
-from proxcode.hashing.features import Features, SignedLabels
+from proxcode.hashing.features import (
+    FeatureMap,
+    Features,
+    SignedLabels,
+    TriangularSolver,
+    along_inputs,
+    leave_one_out,
+)
+from proxcode.hashing.memory import Memory, remember
 from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
 from proxcode.hashing.training import FeatureTraining, LabelTraining, RidgeTraining
+from proxcode.hashing.updating import RidgeUpdate, begin_update, regression_of
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
-from proxcode.utils.rows import ALL, Rows, evenly_spaced
-from proxcode.utils.samples import select
+from proxcode.utils.rows import ALL, Index, Rows, evenly_spaced
+from proxcode.utils.samples import Samples, select
 from proxcode.utils.validation import check_integer, check_number
 
+# Largest number of features of which the sums that an update needs are kept by default: 16 MB in a file.
+MAX_REMEMBERED = 2000
 # Refinement steps with labels and without, after which more improve nothing on new samples.
 LABEL_STEPS, STEPS = 15, 8
 # Largest number of labels for which bits are directions among posteriors of labels.
@@ -62,13 +75,17 @@ class RidgeHash(HashFunction):
         The bits as directions among these functions, their offsets last.
     label_codes_ : ndarray of shape (n_labels, n_bits) or None
         Mean code, of bits -1 and +1, of the training samples of each label, for float queries.
+    memory_ : Memory or None
+        What `update` needs of the training samples.
     """
 
     label_codes_: Vector | None = None
+    memory_: Memory | None = None
 
     ridge: float | None
     refine_steps: int | None
     max_samples: int | None = None
+    updatable: bool | None = None
     posteriors_: Posteriors | Unchanged | None
 
     @abstractmethod
@@ -93,6 +110,8 @@ class RidgeHash(HashFunction):
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> RidgeTraining:
         """Compute the functions that bits will be directions of."""
+        if self.memory_ is not None and self.memory_.is_updated:
+            return self._begin_updated(X, labels, rows)
         X, labels, rows = self._limited(X, labels, rows)
         steps = self.n_refine_steps(labels)
         if labels is not None and (steps == 0 or labels.shape[1] > MAX_LABELS):
@@ -149,7 +168,7 @@ class RidgeHash(HashFunction):
             if is_new:
                 self.ridge_ = agreement.best_ridge() if self.ridge is None else float(self.ridge)
                 along_features, values = agreement.functions(self.ridge_)
-                self.coef_ = np.ascontiguousarray(_along_inputs(root, along_features).T)
+                self.coef_ = np.ascontiguousarray(along_inputs(root, along_features).T)
                 self.intercept_ = -agreement.mean @ along_features
                 self.posteriors_ = Unchanged()
                 self.directions_, self.n_bits_ = np.empty((0, len(self.coef_) + 1)), 0
@@ -188,7 +207,7 @@ class RidgeHash(HashFunction):
         upper = features.factor(self.ridge_)
         along_psi = solve_triangular(upper, features.moments, trans=1)
         along_features = solve_triangular(upper, along_psi)
-        coef = _along_inputs(root, along_features).T
+        coef = along_inputs(root, along_features).T
         chosen = np.arange(features.n)[rows]
         scores = features.leave_one_out(upper, along_psi, labels, chosen)
         if is_new:
@@ -197,7 +216,74 @@ class RidgeHash(HashFunction):
             self.posteriors_ = fit_posteriors(scores, labels[chosen], *() if weights is None else (weights[chosen],))
         elif np.abs(coef - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
-        return LabelTraining(self.directions_, self.posteriors_(scores), labels[chosen])  # type: ignore[misc]
+        values = self.posteriors_(scores)  # type: ignore[misc]
+        if is_new:
+            self.memory_ = self._remember(features, labels, chosen, values)
+        return LabelTraining(self.directions_, values, labels[chosen])
+
+    def _remember(self, features: Features, labels: SignedLabels, rows: Index, values: Matrix) -> Memory | None:
+        """Return what an update needs, unless it is too large or samples have several labels."""
+        if self.updatable is None:
+            is_kept = features.m <= MAX_REMEMBERED
+        elif isinstance(self.updatable, bool | np.bool_):
+            is_kept = bool(self.updatable)
+        else:
+            raise TypeError(f"updatable={self.updatable!r}: expected True, False or None.")
+        if not is_kept or not ((labels > 0).sum(axis=1) == 1).all():
+            return None
+        sums = {"gram": features.gram, "mean": features.mean, "moments": features.moments}
+        return remember(features.X, labels.argmax(axis=1), labels.shape[1], **sums, rows=rows, values=values)
+
+    def feature_map(self, dtype: Any) -> tuple[FeatureMap, Matrix | None]:
+        """Return what computes the features of samples, and R."""
+        root = self._input_root()
+        return FeatureMap(self._inputs, None if root is None else TriangularSolver(root, dtype)), root
+
+    def begin_update(self, X: Matrix | Samples, classes: Index, n_classes: int) -> RidgeUpdate | None:
+        """Begin to learn from further samples, or from other labels of known ones; None where nothing is new.
+
+        Parameters
+        ----------
+        X : ndarray or Samples of shape (n, n_features)
+        classes : ndarray of int, shape (n,)
+            Numbers of labels, as in `begin`; further numbers are new labels.
+        n_classes : int
+            Number of labels after the update.
+        """
+        if self.memory_ is None:
+            raise ValueError(self._why_not_updatable())
+        if n_classes > MAX_LABELS or 2 * n_classes > len(self.memory_.mean):
+            most = min(MAX_LABELS, len(self.memory_.mean) // 2)
+            raise ValueError(f"y brings the number of classes to {n_classes}, above {most}: fit a new model.")
+        return begin_update(self, X, classes, n_classes)
+
+    def for_other_samples(self) -> Self:
+        """Return a copy that learns further bits from any samples in its memory, not from those of its fit alone."""
+        other = copy(self)
+        if self.memory_ is not None:
+            other.memory_ = replace(self.memory_, is_updated=True)
+        return other
+
+    def _why_not_updatable(self) -> str:
+        name = type(self).__name__
+        if not isinstance(self.posteriors_, Posteriors):
+            return f"this model cannot be updated: its {name} did not learn from one label per sample; fit a new model."
+        return f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True)."
+
+    def _begin_updated(self, X: Matrix | Samples, labels: Labels, rows: Rows) -> LabelTraining:
+        """Return a training on samples that are all in the memory, for further bits after an update."""
+        memory: Memory = self.memory_  # type: ignore[assignment]
+        chosen = np.arange(len(X))[rows]
+        with one_blas_thread:
+            compute, _ = self.feature_map(X.dtype)
+            regression = regression_of(memory, self.ridge_)
+            signed = np.full((len(chosen), memory.n_classes), -1, np.int8)
+            signed[:, : labels.shape[1]] = _signed(labels[chosen])
+            samples = np.asarray(select(X, chosen)[:])
+            scores = leave_one_out(compute, regression, samples, signed - memory.label_mean.astype(X.dtype))
+            training = LabelTraining(self.directions_, self.posteriors_(scores), signed)  # type: ignore[misc]
+        training.refine_steps = self.n_refine_steps(labels)
+        return training
 
     def finish(self, training: HashTraining, n_bits: int) -> None:
         """Keep the directions; without labels, turn them into coefficients of the inputs."""
@@ -220,7 +306,7 @@ class RidgeHash(HashFunction):
         panel[: bits.stop - bits.start] = self.directions_[bits, :-1]
         along_features = solve_triangular(training.upper, panel.T)
         new = slice(len(self.coef_) - bits.start, bits.stop - bits.start)
-        coef = _along_inputs(training.root, along_features).T[new]
+        coef = along_inputs(training.root, along_features).T[new]
         intercept = (-training.mean @ along_features)[new] + self.directions_[len(self.coef_) : bits.stop, -1]
         self.coef_ = np.ascontiguousarray(np.vstack([self.coef_, coef]))
         self.intercept_ = np.append(self.intercept_, intercept)
@@ -248,6 +334,9 @@ class RidgeHash(HashFunction):
             values["posteriors"] = {"slope": slope if is_common else None, "exclusive": exclusive}
             if not is_common:
                 arrays["slope"] = np.asarray(slope)
+        if self.memory_ is not None:
+            memory = self.memory_.state()
+            values, arrays = {**values, **memory.values}, {**arrays, **memory.arrays}
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
@@ -271,6 +360,7 @@ class RidgeHash(HashFunction):
             is_common = fitted["slope"] is not None
             slope = check_number("slope", fitted["slope"]) if is_common else state.array("slope", "n_labels")
             self.posteriors_ = Posteriors(slope, state.array("offset", "n_labels"), bool(fitted["exclusive"]))
+        self.memory_ = None if "gram" not in state.arrays else Memory.restored(state, len(self.coef_))
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         if self.posteriors_ is None:
@@ -308,8 +398,3 @@ def _signed(labels: Labels) -> SignedLabels:
 def _weights_of(labels: Labels) -> Vector | None:
     """Return the weights of samples with one label each; None where all are 1."""
     return None if (labels.data == 1).all() else np.asarray(labels.sum(axis=1), np.float64)
-
-
-def _along_inputs(root: Matrix | None, along_features: Matrix) -> Matrix:
-    """Return coefficients of the inputs from those of the features."""
-    return along_features if root is None else solve_triangular(root, along_features)
