@@ -14,6 +14,8 @@ One call of `fit`
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -219,7 +221,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
             learned = open_checkpoint(checkpoint, self.get_params(deep=False), learned, n_bits)
         if not learned.history:
             learned.proximity.fit(X, y)
-        self._learn(learned, rules, X, learned.proximity.find_pairs(X, y), n_bits, loss_target, checkpoint)
+        find_pairs = partial(learned.proximity.find_pairs, X, y)
+        self._learn(learned, rules, X, find_pairs, n_bits, loss_target, checkpoint)
         return self
 
     @shows_progress
@@ -249,12 +252,13 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         difference = self._difference(X, y)
         if not self.updates_ and difference is None:
             learned = self._learned()
-            found = learned.proximity.find_pairs(X, y)
+            find_pairs = partial(learned.proximity.find_pairs, X, y)
         elif self._is_updatable():
-            learned, found = self._updated_for_bits(X, y, rules)
+            learned = self._updated_for_bits(X, y, rules)
+            find_pairs = partial(learned.proximity.find_numbered_pairs, X, y)
         else:
             raise ValueError(difference)
-        self._learn(learned, rules, X, found, n_bits, -math.inf)
+        self._learn(learned, rules, X, find_pairs, n_bits, -math.inf)
         return self
 
     def _resolve_components(self, y: Any) -> tuple[Proximity, HashFunction, Rules]:
@@ -270,7 +274,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         learned: Learned,
         rules: Rules,
         X: NDArray[Any],
-        found: FoundPairs,
+        find_pairs: Callable[[], FoundPairs],
         n_bits: int,
         loss_target: float,
         checkpoint: FilePath | None = None,
@@ -283,7 +287,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         samples = in_units(X, learned.unit)
         loop = BitLoop.begin(
             samples,
-            found,
+            find_pairs(),
             hash_function,
             rules,
             max_samples=self.max_samples,

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxcode.bits import Rules, new_class_codes
 from proxcode.cut.result import signs_of
+from proxcode.drift import Drift, drift_of
 from proxcode.hashing.ridge import RidgeHash
-from proxcode.pairs import FoundPairs
 from proxcode.proximity import SameLabel
 from proxcode.saving import Learned, Update
 from proxcode.utils.labels import UNLABELLED
@@ -75,6 +75,33 @@ class UpdatingMixin:
         self._set_fitted(self._updated(in_units(samples, self._unit), classes, labels, rules))  # type: ignore[attr-defined]
         return self
 
+    def drift(self, X: ArrayLike, y: Any = None) -> Drift:
+        """Compare a batch of samples with those of the fit: whether the code still suits them.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Samples that the model was not fitted to; some hundred or more.
+        y : labels, default=None
+            As in `fit`. Without labels, a model that was fitted to labels compares the balance of its bits alone.
+
+        Returns
+        -------
+        Drift
+            Figures, and an advice in `Drift.advice`.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from proxcode import ProximityPreservingCode
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = ProximityPreservingCode(n_bits=32, random_state=0).fit(X[:1000], y[:1000])
+        >>> model.drift(X[1000:], y[1000:]).action, model.drift(16 - X[1000:], y[1000:]).action
+        ('keep', 'refit')
+        """
+        check_is_fitted(self, "n_bits_")
+        return drift_of(self, check_samples(self, X, reset=False), y)
+
     def _updatable_proximity(self) -> SameLabel:
         """Return the fitted proximity. Raises ValueError where the model does not learn from labels of samples."""
         proximity, hash_function = self.proximity_, self.hash_function_  # type: ignore[attr-defined]
@@ -90,12 +117,16 @@ class UpdatingMixin:
         hash_function = self.hash_function_  # type: ignore[attr-defined]
         return isinstance(hash_function, RidgeHash) and hash_function.memory_ is not None
 
-    def _updated_for_bits(self, X: Any, y: Any, rules: Rules) -> tuple[Learned, FoundPairs]:
-        """Return what was learned, updated with samples, and their pairs, from which further bits can be learned."""
-        classes, labels = self._numbered(X, y)
-        learned = self._updated(in_units(X, self._unit), classes, labels, rules)
+    def _updated_for_bits(self, X: Any, y: Any, rules: Rules) -> Learned:
+        """Return what was learned, updated with samples so that further bits can be learned from them."""
+        learned = self._updated(in_units(X, self._unit), *self._numbered(X, y), rules)
+        if n_relabelled := learned.updates[-1].n_relabelled:
+            raise ValueError(
+                f"y differs from the labels that the model knows for {n_relabelled} samples of X; pass the same ones "
+                "in order, or change them by update()."
+            )
         learned.hash_function = learned.hash_function.for_other_samples()
-        return learned, learned.proximity.find_numbered_pairs(X, y)
+        return learned
 
     def _numbered(self, X: Any, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
         """Return labels as numbers of the classes known, followed by new ones."""

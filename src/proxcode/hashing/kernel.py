@@ -49,7 +49,8 @@ class KernelHash(RidgeHash):
         than 20,000 labels: evenly spaced ones, and those whose pairs take part. None is all.
     updatable : bool, default=None
         Whether the model keeps what `ProximityPreservingCode.update` needs of its training samples, where each has one
-        label: above all the sums of products of m features, 4 m^2 bytes of a model file. None: if m is at most 2,000.
+        label: sums of products of m features, which take 4 m^2 bytes of a model file, and up to 2,000 samples. None: if
+        m is at most 2,000.
 
     Attributes
     ----------

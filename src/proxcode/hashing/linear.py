@@ -24,8 +24,8 @@ class LinearHash(RidgeHash):
     refine_steps : int, default=None
         Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
         of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
-    updatable : bool, default=None
-        As in `KernelHash`, with m the number of features.
+    updatable : bool, default=False
+        As in `KernelHash`, with m the number of features. By default a model holds none of its training samples.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class LinearHash(RidgeHash):
     """
 
     def __init__(
-        self, ridge: float | None = None, refine_steps: int | None = None, updatable: bool | None = None
+        self, ridge: float | None = None, refine_steps: int | None = None, updatable: bool | None = False
     ) -> None:
         self.ridge = ridge
         self.refine_steps = refine_steps

@@ -10,39 +10,26 @@ over the features phi (see `features.py`); `training.py` fits and refines bits.
 from __future__ import annotations
 
 from abc import abstractmethod
-from copy import copy
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from proxcode.hashing.agreement import Agreement
-from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, NearPairs, Vector
-from proxcode.hashing.features import (
-    FeatureMap,
-    Features,
-    SignedLabels,
-    TriangularSolver,
-    along_inputs,
-    leave_one_out,
-)
-from proxcode.hashing.memory import Memory, remember
+from proxcode.hashing.base import HashTraining, Labels, Matrix, NearPairs, Vector
+from proxcode.hashing.features import Features, SignedLabels, along_inputs
+from proxcode.hashing.memory import Memory
 from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
 from proxcode.hashing.training import FeatureTraining, LabelTraining, RidgeTraining
-from proxcode.hashing.updating import RidgeUpdate, begin_update, regression_of
+from proxcode.hashing.updating import MAX_LABELS, UpdatableHash, signed_labels
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
-from proxcode.utils.rows import ALL, Index, Rows, evenly_spaced
-from proxcode.utils.samples import Samples, select
+from proxcode.utils.rows import ALL, Rows, evenly_spaced
+from proxcode.utils.samples import select
 from proxcode.utils.validation import check_integer, check_number
 
-# Largest number of features of which the sums that an update needs are kept by default: 16 MB in a file.
-MAX_REMEMBERED = 2000
 # Refinement steps with labels and without, after which more improve nothing on new samples.
 LABEL_STEPS, STEPS = 15, 8
-# Largest number of labels for which bits are directions among posteriors of labels.
-MAX_LABELS = 1024
 # The ridge without labels.
 DEFAULT_RIDGE = 1e-5
 # Limits of the ridge and of the refinement steps that may be asked for.
@@ -55,7 +42,7 @@ BIT_PANEL = 32
 ENCODE_BLOCK = 1024
 
 
-class RidgeHash(HashFunction):
+class RidgeHash(UpdatableHash):
     """Bits as directions among functions fitted by ridge regression; a subclass defines the inputs.
 
     Without labels the functions are psi, and n x m numbers in the precision of X are kept while bits are learned. With
@@ -80,12 +67,10 @@ class RidgeHash(HashFunction):
     """
 
     label_codes_: Vector | None = None
-    memory_: Memory | None = None
 
     ridge: float | None
     refine_steps: int | None
     max_samples: int | None = None
-    updatable: bool | None = None
     posteriors_: Posteriors | Unchanged | None
 
     @abstractmethod
@@ -111,7 +96,7 @@ class RidgeHash(HashFunction):
     ) -> RidgeTraining:
         """Compute the functions that bits will be directions of."""
         if self.memory_ is not None and self.memory_.is_updated:
-            return self._begin_updated(X, labels, rows)
+            return self.begin_updated(X, labels, rows)
         X, labels, rows = self._limited(X, labels, rows)
         steps = self.n_refine_steps(labels)
         if labels is not None and (steps == 0 or labels.shape[1] > MAX_LABELS):
@@ -125,7 +110,7 @@ class RidgeHash(HashFunction):
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
-            signed = None if labels is None else _signed(labels)
+            signed = None if labels is None else signed_labels(labels)
             n_functions = n_features if signed is None else signed.shape[1]
             if is_new:
                 self.directions_, self.n_bits_ = np.empty((0, n_functions + 1)), 0
@@ -218,72 +203,8 @@ class RidgeHash(HashFunction):
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
         values = self.posteriors_(scores)  # type: ignore[misc]
         if is_new:
-            self.memory_ = self._remember(features, labels, chosen, values)
+            self.remember(features, labels, chosen, values)
         return LabelTraining(self.directions_, values, labels[chosen])
-
-    def _remember(self, features: Features, labels: SignedLabels, rows: Index, values: Matrix) -> Memory | None:
-        """Return what an update needs, unless it is too large or samples have several labels."""
-        if self.updatable is None:
-            is_kept = features.m <= MAX_REMEMBERED
-        elif isinstance(self.updatable, bool | np.bool_):
-            is_kept = bool(self.updatable)
-        else:
-            raise TypeError(f"updatable={self.updatable!r}: expected True, False or None.")
-        if not is_kept or not ((labels > 0).sum(axis=1) == 1).all():
-            return None
-        sums = {"gram": features.gram, "mean": features.mean, "moments": features.moments}
-        return remember(features.X, labels.argmax(axis=1), labels.shape[1], **sums, rows=rows, values=values)
-
-    def feature_map(self, dtype: Any) -> tuple[FeatureMap, Matrix | None]:
-        """Return what computes the features of samples, and R."""
-        root = self._input_root()
-        return FeatureMap(self._inputs, None if root is None else TriangularSolver(root, dtype)), root
-
-    def begin_update(self, X: Matrix | Samples, classes: Index, n_classes: int) -> RidgeUpdate | None:
-        """Begin to learn from further samples, or from other labels of known ones; None where nothing is new.
-
-        Parameters
-        ----------
-        X : ndarray or Samples of shape (n, n_features)
-        classes : ndarray of int, shape (n,)
-            Numbers of labels, as in `begin`; further numbers are new labels.
-        n_classes : int
-            Number of labels after the update.
-        """
-        if self.memory_ is None:
-            raise ValueError(self._why_not_updatable())
-        if n_classes > MAX_LABELS or 2 * n_classes > len(self.memory_.mean):
-            most = min(MAX_LABELS, len(self.memory_.mean) // 2)
-            raise ValueError(f"y brings the number of classes to {n_classes}, above {most}: fit a new model.")
-        return begin_update(self, X, classes, n_classes)
-
-    def for_other_samples(self) -> Self:
-        """Return a copy that learns further bits from any samples in its memory, not from those of its fit alone."""
-        other = copy(self)
-        if self.memory_ is not None:
-            other.memory_ = replace(self.memory_, is_updated=True)
-        return other
-
-    def _why_not_updatable(self) -> str:
-        name = type(self).__name__
-        if not isinstance(self.posteriors_, Posteriors):
-            return f"this model cannot be updated: its {name} did not learn from one label per sample; fit a new model."
-        return f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True)."
-
-    def _begin_updated(self, X: Matrix | Samples, labels: Labels, rows: Rows) -> LabelTraining:
-        """Return a training on samples that are all in the memory, for further bits after an update."""
-        memory: Memory = self.memory_  # type: ignore[assignment]
-        chosen = np.arange(len(X))[rows]
-        with one_blas_thread:
-            compute, _ = self.feature_map(X.dtype)
-            regression = regression_of(memory, self.ridge_)
-            signed = np.full((len(chosen), memory.n_classes), -1, np.int8)
-            signed[:, : labels.shape[1]] = _signed(labels[chosen])
-            samples = np.asarray(select(X, chosen)[:])
-            scores = leave_one_out(compute, regression, samples, signed - memory.label_mean.astype(X.dtype))
-            training = LabelTraining(self.directions_, self.posteriors_(scores), signed)  # type: ignore[misc]
-        training.refine_steps = self.n_refine_steps(labels)
-        return training
 
     def finish(self, training: HashTraining, n_bits: int) -> None:
         """Keep the directions; without labels, turn them into coefficients of the inputs."""
@@ -386,13 +307,6 @@ class RidgeHash(HashFunction):
         ):
             outputs[rows] = block + intercept
         return outputs
-
-
-def _signed(labels: Labels) -> SignedLabels:
-    """Return labels as a dense matrix of +1 and -1."""
-    signed = np.full(labels.shape, -1, np.int8)
-    signed[(labels > 0).nonzero()] = 1
-    return signed
 
 
 def _weights_of(labels: Labels) -> Vector | None:
