@@ -10,6 +10,7 @@ Differences that batches of this size, drawn like the training samples, would sh
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,52 +99,74 @@ class Drift(NamedTuple):
 def drift_of(model: Any, X: NDArray[Any], y: Any) -> Drift:
     """Compare a batch of validated samples with those that a model was fitted to."""
     rows = evenly_spaced(len(X), MAX_SAMPLES)
-    codes, n_bits = model.encode(select(X, rows)), model.n_bits_
-    ones = unpack(codes, n_bits) > 0
-    expected, labels = _expected_balance(model, y, rows)
-    change = np.abs(ones.mean(axis=0) - expected).mean()
-    spread = np.sqrt(expected * (1 - expected) * (1 / len(rows) + 1 / len(model.codes_))).mean()
-    near, far = _within(model, X, y, rows, codes)
+    labels = None if y is None or not isinstance(model.proximity_, SameLabel | SharedLabel) else _rows_of(y, rows)
+    numbers, new_classes = _numbered(model, labels)
+    # The code of a new class is of no consequence before the model has learned it.
+    is_known = np.ones(len(rows), bool) if numbers is None else numbers < len(model.proximity_.classes_)
+    known, labels = rows[is_known], None if labels is None else labels[is_known]
+    codes = model.encode(select(X, known)) if len(known) else model.codes_[:0]
+    expected = _expected_balance(model, None if numbers is None else numbers[is_known])
+    near, far = _within(model, X, known, labels, codes)
+    ones = (unpack(codes, model.n_bits_) > 0).mean(axis=0) if len(known) else expected
+    spread = np.sqrt(expected * (1 - expected) * (1 / max(1, len(known)) + 1 / len(model.codes_))).mean()
     last = model.history_[-1]
     return Drift(
         n_samples=len(rows),
-        balance_change=float(change),
+        balance_change=float(np.abs(ones - expected).mean()),
         balance_chance=float(CHANCE * MEAN_ABSOLUTE * spread),
         near_within=near,
         far_within=far,
         near_within_fit=last.near_within,
         far_within_fit=last.far_within,
         # A sample with a wrong code takes part in near pairs with all others of its class.
-        near_chance=2 * CHANCE * float(np.sqrt(last.near_within * (1 - last.near_within) / len(rows))),
-        new_classes=labels,
+        near_chance=2 * CHANCE * math.sqrt(last.near_within * (1 - last.near_within) / max(1, len(known))),
+        new_classes=new_classes,
         is_updatable=getattr(model.hash_function_, "memory_", None) is not None,
     )
 
 
-def _expected_balance(model: Any, y: Any, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], list[Any]]:
-    """Return the share of ones to expect of each bit, and the labels that the model does not know."""
-    overall = (unpack(model.codes_, model.n_bits_) > 0).mean(axis=0)
+def _rows_of(y: Any, rows: NDArray[np.int64]) -> Any:
+    """Return the labels of some samples."""
+    if hasattr(y, "iloc"):
+        return y.iloc[rows]
+    labels = y if hasattr(y, "shape") else np.array(y, dtype=object)
+    return labels[rows]
+
+
+def _numbered(model: Any, labels: Any) -> tuple[NDArray[np.int64] | None, list[Any]]:
+    """Return the numbers of labels, larger ones for labels that the model does not know, and these labels."""
     known = getattr(model.proximity_, "classes_", None)
-    if y is None or known is None:
-        return overall, []
-    numbers, labels = model.proximity_.numbered(y)
+    if labels is None or known is None:
+        return None, []
+    numbers, classes = model.proximity_.numbered(labels)
+    return numbers, classes[len(known) :]
+
+
+def _expected_balance(model: Any, numbers: NDArray[np.int64] | None) -> NDArray[np.float64]:
+    """Return the share of ones to expect of each bit: that of the same classes, or of the training samples."""
     of_labels = getattr(model.hash_function_, "label_codes_", None)
-    is_known = (numbers[rows] != UNLABELLED) & (numbers[rows] < len(known))
-    if of_labels is None or not is_known.all():
-        return overall, labels[len(known) :]
-    return (1 + of_labels[numbers[rows]].mean(axis=0)) / 2, labels[len(known) :]
+    if numbers is None or of_labels is None or len(numbers) == 0 or (numbers == UNLABELLED).any():
+        share: NDArray[np.float64] = (unpack(model.codes_, model.n_bits_) > 0).mean(axis=0)
+    else:
+        share = (1 + of_labels[numbers].mean(axis=0)) / 2
+    return share
 
 
 def _within(
-    model: Any, X: NDArray[Any], y: Any, rows: NDArray[np.int64], codes: NDArray[np.uint8]
+    model: Any, X: NDArray[Any], rows: NDArray[np.int64], labels: Any, codes: NDArray[np.uint8]
 ) -> tuple[float | None, float | None]:
     """Return the shares of near and far pairs within the radius; None where pairs are not known."""
-    by_labels = isinstance(model.proximity_, SameLabel | SharedLabel)
-    if not (isinstance(model.proximity_, WithinRadius) or (by_labels and y is not None)):
+    if labels is None and not isinstance(model.proximity_, WithinRadius):
         return None, None
-    found = model.proximity_.find_pairs(select(X, rows), None if y is None else np.asarray(y)[rows])
+    if len(rows) < 2 or (labels is not None and not _has_label(model, labels)):
+        return None, None
+    found = model.proximity_.find_pairs(select(X, rows), labels)
     code = GrowingCode.from_packed(codes, model.n_bits_).take(found.samples)
-    shares = []
-    for counts in found.pairs.with_code(code).counts():
-        shares.append(float(counts[: model.radius_ + 1].sum() / counts.sum()) if counts.sum() else None)
+    near, far = found.pairs.with_code(code).counts()
+    within = slice(model.radius_ + 1)
+    shares = [float(counts[within].sum() / counts.sum()) if counts.sum() else None for counts in (near, far)]
     return shares[0], shares[1]
+
+
+def _has_label(model: Any, labels: Any) -> bool:
+    return not isinstance(model.proximity_, SameLabel) or bool((model.proximity_.read(labels) != UNLABELLED).any())
