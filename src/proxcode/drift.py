@@ -25,9 +25,11 @@ from proxcode.utils.samples import select
 # Samples of a batch that are compared, at most.
 MAX_SAMPLES = 10_000
 # Loss of balance, beyond chance, and of near pairs within the radius, from which an update or a new fit is advised.
-UPDATE, REFIT = 0.05, 0.2
+UPDATE, REFIT = 0.1, 0.2
 # Mean of |z| over the standard normal distribution, and by how much chance may exceed it: bits are not independent.
 MEAN_ABSOLUTE, CHANCE = 0.8, 2.0
+# Largest share of near pairs within the radius that new samples are expected to reach, for the size of chance.
+MOST_WITHIN = 0.95
 # Fewest samples for which an advice is given.
 FEWEST = 30
 
@@ -110,6 +112,7 @@ def drift_of(model: Any, X: NDArray[Any], y: Any) -> Drift:
     ones = (unpack(codes, model.n_bits_) > 0).mean(axis=0) if len(known) else expected
     spread = np.sqrt(expected * (1 - expected) * (1 / max(1, len(known)) + 1 / len(model.codes_))).mean()
     last = model.history_[-1]
+    share = min(last.near_within, MOST_WITHIN)
     return Drift(
         n_samples=len(rows),
         balance_change=float(np.abs(ones - expected).mean()),
@@ -119,7 +122,7 @@ def drift_of(model: Any, X: NDArray[Any], y: Any) -> Drift:
         near_within_fit=last.near_within,
         far_within_fit=last.far_within,
         # A sample with a wrong code takes part in near pairs with all others of its class.
-        near_chance=2 * CHANCE * math.sqrt(last.near_within * (1 - last.near_within) / max(1, len(known))),
+        near_chance=2 * CHANCE * math.sqrt(share * (1 - share) / max(1, len(known))),
         new_classes=new_classes,
         is_updatable=getattr(model.hash_function_, "memory_", None) is not None,
     )
