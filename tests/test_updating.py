@@ -320,8 +320,10 @@ def test_batches_like_the_training_samples_are_kept(old, held_out):
         rows = rng.permutation(len(X))[:size]
         assert model.drift(X[rows], y[rows]).action == "keep"
         assert model.drift(X[rows]).action == "keep"
-    # One class alone is no drift where the labels say so.
-    assert model.drift(X[y == 3], y[y == 3]).action == "keep"
+    # The balance of one class alone is no drift where the labels say so.
+    with_labels, without = model.drift(X[y == 3], y[y == 3]), model.drift(X[y == 3])
+    assert with_labels.balance_change < with_labels.balance_chance
+    assert without.balance_change > without.balance_chance
 
 
 def test_batches_of_another_kind_are_noticed(old, new, held_out):
