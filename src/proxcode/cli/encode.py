@@ -67,6 +67,7 @@ def encode(
 
     The codes of many files are written to a folder, one Parquet file for each, beside all columns that are not vectors.
     Files that cannot be encoded are set aside, and the exit code is 1. After an interruption, the same command resumes.
+    MODEL is the file of a model or of a pipeline, whose transformers are applied to VECTORS first.
 
     \b
     Examples:

@@ -72,12 +72,13 @@ def _describe_pipeline(path: Path, content: dict[str, Any], tensors: "Tensors", 
             for step in content["steps"]
         ]
     figures = _describe_model(path, model, tensors, size)
-    return {
-        **figures,
+    own = {
         "features": content["n_features"] or "samples are not vectors",
         "transformers": ", ".join(transformers) or "none",
-        "features of the code": figures["features"],
+        "features of the code": figures.pop("features"),
     }
+    at = list(figures).index("kind of code")
+    return dict([*list(figures.items())[:at], *own.items(), *list(figures.items())[at:]])
 
 
 def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", size: dict[str, int]) -> dict[str, Any]:

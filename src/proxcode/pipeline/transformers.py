@@ -53,27 +53,32 @@ def store(transformer: Any, writer: ComponentWriter, name: str) -> dict[str, Any
 
 
 def _parameters(transformer: BaseEstimator, form: Form) -> dict[str, Any]:
-    """Return the parameters to be stored. Raises TypeError for one that this version of proxcode does not know."""
+    """Return the parameters that `transform` depends on, and others that are not the default.
+
+    Raises TypeError for one that this version of proxcode does not know.
+    """
     parameters = transformer.get_params(deep=False)
-    for name, value in type(transformer)().get_params(deep=False).items():
-        if name not in (*form.deciding, *form.others) and parameters.pop(name) != value:
-            raise TypeError(
-                f"{name} of {transformer!r} is unknown to this version of proxcode: keep its default, or upgrade."
-            )
     # Of the generator that a fit used, a file holds nothing.
     if not isinstance(parameters.get("random_state"), numbers.Integral):
-        parameters = {name: None if name == "random_state" else value for name, value in parameters.items()}
-    return parameters
+        parameters.pop("random_state", None)
+    defaults = type(transformer)().get_params(deep=False)
+    stored = {name: value for name, value in parameters.items() if name in form.deciding or value != defaults[name]}
+    if unknown := sorted(set(stored) - {*form.deciding, *form.others}):
+        raise TypeError(
+            f"{unknown[0]}={stored[unknown[0]]!r} of {transformer!r} is not known to this version of proxcode: keep "
+            "the default, or upgrade."
+        )
+    return stored
 
 
 def _stored(value: Any, writer: ComponentWriter, name: str) -> Any:
-    """Return a number or an array as JSON, with the order of the array in memory."""
-    if value is None or np.ndim(value) == 0:
-        return writer.value(value if value is None else np.asarray(value).item(), name)
+    """Return a number or an array as JSON, with the order of the array in memory; NumPy's numbers are arrays too."""
+    if not isinstance(value, np.ndarray | np.generic):
+        return writer.value(value, name)
     array = np.asarray(value)
     # A matrix product rounds differently for arrays that are laid out differently in memory.
     flipped = tuple(axis for axis, stride in enumerate(array.strides) if stride < 0)
-    straight = np.flip(array, flipped)
+    straight = np.asarray(np.flip(array, flipped))
     is_transposed = straight.ndim == 2 and straight.strides[0] < straight.strides[1]
     stored = writer.value(straight.T if is_transposed else straight, name)
     return {**stored, "flipped": list(flipped), "transposed": is_transposed}
@@ -167,8 +172,9 @@ def _restored_number(name: str, stored: Any, state: State) -> Any:
     if not isinstance(stored, dict):
         check_number(name, stored)
         return stored
-    is_integer = name in state.arrays and state.arrays[name].dtype.kind == "i"
-    return state.array(name, *FEATURES, below=2**62 if is_integer else None)
+    is_integer = state.arrays[name].dtype.kind == "i"
+    shape = FEATURES if state.arrays[name].ndim else ()
+    return state.array(name, *shape, below=2**62 if is_integer else None)[()]
 
 
 def check_names(names: Any, n_features: int) -> NDArray[Any]:
