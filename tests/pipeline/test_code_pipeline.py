@@ -1,5 +1,7 @@
 """A pipeline is a model: it does what its last step does to samples that its other steps have transformed."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from helpers.pipelines import pipeline_of, small_code
 from proxcode import CodePipeline, Nearest, ProximityPreservingCode, RotationHash, encode_files, open_samples
+from proxcode.engines import make_engine
 from proxcode.evaluation import evaluate
+from proxcode.hashing.encoder import without_codes
 
 
 @pytest.fixture(scope="module")
@@ -239,6 +243,22 @@ def test_files_of_codes_hold_the_fingerprint_of_the_pipeline(fitted, digits, tmp
         encode_files(other, f"{tmp_path}/*.npy", tmp_path / "codes")
     with pytest.raises(TypeError, match="expected a fitted ProximityPreservingCode or CodePipeline"):
         encode_files(Pipeline(fitted.steps), f"{tmp_path}/*.npy", tmp_path / "other")
+
+
+def test_workers_get_a_pipeline_without_training_codes(fitted, digits):
+    light = without_codes(fitted)
+    assert len(light.codes_) == 0
+    assert len(fitted.codes_) == 300
+    assert len(pickle.dumps(light)) < len(pickle.dumps(fitted))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(light)).encode(digits[0]), fitted.encode(digits[0]))
+
+
+def test_workers_of_an_engine_transform_and_encode(fitted, digits, tmp_path):
+    pytest.importorskip("dask.distributed")
+    np.save(tmp_path / "a.npy", digits[0])
+    with make_engine("dask", None) as engine:
+        codes = fitted.encode(open_samples(tmp_path / "a.npy", engine=engine))
+    np.testing.assert_array_equal(codes, fitted.encode(digits[0]))
 
 
 def test_an_evaluation_is_that_of_the_code_on_transformed_samples(fitted, transformed, digits):
