@@ -21,7 +21,15 @@ from proxcode.code import ProximityPreservingCode
 from proxcode.hamming import Codes, pack
 from proxcode.hashing.encoder import codes_of, without_codes
 from proxcode.pipeline.forms import traits
-from proxcode.pipeline.steps import is_passed_through, output_of, restored_steps, skops_types, stored_step, with_output
+from proxcode.pipeline.steps import (
+    check_step_names,
+    is_passed_through,
+    output_of,
+    restored_steps,
+    skops_types,
+    stored_step,
+    with_output,
+)
 from proxcode.saving import FilePath, component_classes, read
 from proxcode.storage.components import ComponentReader, ComponentWriter
 from proxcode.storage.container import content_digest, read_file, reading
@@ -236,9 +244,9 @@ class CodePipeline(Pipeline):
                 raise ValueError(
                     f"its code takes {code.n_features_in_} features, but gets {n_features}: save the pipeline again"
                 )
-            pipeline = cls([*steps, (content["name"], with_output(code, content["output"]))])
-            pipeline._validate_steps()
-            return pipeline
+            steps.append((content["name"], with_output(code, content["output"])))
+            check_step_names(steps)
+            return cls(steps)
 
     @property
     def codes_(self) -> Codes:

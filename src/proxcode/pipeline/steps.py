@@ -47,6 +47,13 @@ def restored_steps(
     return steps, n_features
 
 
+def check_step_names(steps: list[tuple[str, Any]]) -> None:
+    """Raise ValueError unless all steps have names, which differ."""
+    names = [name for name, _ in steps]
+    if not all(isinstance(name, str) and "__" not in name for name in names) or len(set(names)) < len(names):
+        raise ValueError(f"the names of its steps are {names!r}: expected different texts; save the pipeline again")
+
+
 def skops_types(stored: list[dict[str, Any]]) -> list[str]:
     """Return the types of the transformers that skops has to load."""
     return sorted({str(step["type"]) for step in stored if "type" in step})
