@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from proxcode.hashing import ReconstructionHash as ReconstructionHash
     from proxcode.hashing import RotationHash as RotationHash
     from proxcode.hashing import SVMHash as SVMHash
+    from proxcode.pipeline import CodePipeline as CodePipeline
+    from proxcode.pipeline import load as load
     from proxcode.proximity import GivenPairs as GivenPairs
     from proxcode.proximity import Nearest as Nearest
     from proxcode.proximity import SameLabel as SameLabel
@@ -53,6 +55,7 @@ _NAMES = {
         "RotationHash",
         "SVMHash",
     ),
+    "pipeline": ("CodePipeline", "load"),
     "proximity": ("GivenPairs", "Nearest", "SameLabel", "SharedLabel", "WithinRadius"),
     "search": ("FloatQueries", "HammingIndex", "ShardedIndex"),
 }

@@ -24,9 +24,9 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
+from proxcode.estimator import CodeEstimator
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction, SVMHash, as_hash_function
-from proxcode.hashing.encoder import BinaryEncoderMixin
 from proxcode.metrics import area_under_curve, precision_recall
 from proxcode.pairs import FoundPairs
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
@@ -52,7 +52,7 @@ from proxcode.utils.validation import (
 from proxcode.weights import Weights
 
 
-class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMixin, UpdatingMixin, SavingMixin):
+class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, UpdatingMixin, SavingMixin):
     """Learn short binary codes whose Hamming distance preserves your notion of near and far.
 
     The bits minimise, one after another, the logistic loss of all near and far pairs (y_ij = +1 and -1),

@@ -126,9 +126,9 @@ class SavedModel:
     feature_names: list[str] | None
 
 
-def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
-    """Read a model file; see `proxcode.storage.model_file.read_model`."""
-    parameters, components, values, codes = read_model(path, component_classes(), trusted)
+def read(path: FilePath, trusted: Sequence[str] | None = None, file: ModelFile | None = None) -> SavedModel:
+    """Read a model file, see `proxcode.storage.model_file.read_model`, or the contents of one that has been read."""
+    parameters, components, values, codes = file or read_model(path, component_classes(), trusted)
     with reading(path, "model"):
         history = [BitRecord.from_numbers(record) for record in values["history"]]
         unit = check_number("its unit", values.get("unit", 1.0), above=0)
@@ -260,9 +260,12 @@ class SavingMixin(BaseEstimator):
             For models with classifiers of other libraries: names of types, as skops gives them, that may be built
             beside those that skops trusts. None refuses such a model; an empty list accepts what skops trusts.
         """
-        saved = read(path, trusted)
-        unknown = sorted(set(saved.parameters) - set(cls._get_param_names()))
-        if unknown:
+        return cls._restored(path, read(path, trusted))
+
+    @classmethod
+    def _restored(cls, path: FilePath, saved: SavedModel) -> Self:
+        """Return the model that was read from a file."""
+        if unknown := sorted(set(saved.parameters) - set(cls._get_param_names())):
             raise ValueError(
                 f"{path} cannot be read: its model has a parameter {unknown[0]!r} that this version does not know: "
                 "upgrade proxcode."
@@ -311,9 +314,7 @@ def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunc
 
 
 def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_bits: int) -> Learned:
-    """Return what a checkpoint holds, or `learned` where there is no file yet.
-
-    Raises ValueError where the file belongs to another fit.
+    """Return what a checkpoint holds, `learned` if there is no file yet; raise ValueError for that of another fit.
 
     Parameters
     ----------
@@ -325,8 +326,7 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
     n_bits : int
         The code length asked for.
     """
-    path = Path(path)
-    ours = _fingerprints(parameters)
+    path, ours = Path(path), _fingerprints(parameters)
     if not path.exists():
         return learned
     try:

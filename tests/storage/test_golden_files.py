@@ -10,13 +10,14 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 import proxcode
-from golden.make import FOLDER, new_models, new_samples, training_data
+from golden.make import FOLDER, new_models, new_pipelines, new_samples, training_data
 from helpers.processor import blas_architecture
 from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius, unpack
 from proxcode.saving import _upgraded
 from proxcode.storage.container import read_file
 
-FILES = sorted(FOLDER.glob("*.proxcode"))
+PIPELINES = sorted(FOLDER.glob("pipeline_*.proxcode"))
+FILES = sorted(set(FOLDER.glob("*.proxcode")) - set(PIPELINES))
 # What the parameters of files of format 1 with `coupling` and `cut_points` are upgraded to.
 UPGRADED = {
     "kernel_coupling": {"hash_function": KernelHash(n_landmarks=24, refine_steps=3), "max_samples": 150},
@@ -49,6 +50,18 @@ def test_golden_files_stay_readable(file):
     assert is_certain.mean() > 0.99
     if blas_architecture() == ARCHITECTURE:
         np.testing.assert_array_equal(model.encode(new_samples()), codes)
+
+
+@pytest.mark.parametrize("file", PIPELINES, ids=lambda file: file.stem)
+def test_golden_pipelines_stay_readable(file):
+    pipeline, expected = proxcode.load(file), new_pipelines()[name_of(file)]
+    assert repr(pipeline) == repr(expected)
+    scores, codes = pipeline.scores(new_samples()), np.load(file.with_suffix(".npy"))
+    is_certain = np.abs(scores) > 1e-6
+    np.testing.assert_array_equal((scores >= 0)[is_certain], unpack(codes, 12)[is_certain])
+    assert is_certain.mean() > 0.99
+    X, y = training_data(name_of(file))
+    np.testing.assert_allclose(pipeline.preprocess(X), expected.fit(X, y).preprocess(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
-from proxcode.cli.options import FILE, as_json, vector_options
+from proxcode.cli.options import FILE, as_json, trust, vector_options
 from proxcode.cli.printing import show
 
 
@@ -14,8 +14,17 @@ from proxcode.cli.printing import show
 @click.argument("vectors", type=FILE)
 @click.option("--labels", help="Labels, one per vector: FILE, FILE:COLUMN or FILE:KEY.")
 @vector_options
+@trust
 @as_json
-def drift(model: Path, vectors: Path, labels: str | None, key: str | None, columns: str | None, as_json: bool) -> None:
+def drift(
+    model: Path,
+    vectors: Path,
+    labels: str | None,
+    key: str | None,
+    columns: str | None,
+    trust: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """Compare VECTORS, a new batch, with the samples that MODEL was fitted to, and advise what to do.
 
     \b
@@ -26,9 +35,9 @@ def drift(model: Path, vectors: Path, labels: str | None, key: str | None, colum
     X = VectorFile(vectors, key, columns).open(labels=labels, model=read_header(model)).read()
     y = options.read_labels(len(X))
 
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import load
 
-    found = ProximityPreservingCode.load(model).drift(X, y)
+    found = load(model, trusted=trust or None).drift(X, y)
     record = {
         "samples": found.n_samples,
         "change of bit balance": found.balance_change,

@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 
 from proxcode.cli.inputs import VectorFile, check_bits, read_header
-from proxcode.cli.options import BITS, FILE, as_json, check_output, engine_options, force, vector_options
+from proxcode.cli.options import BITS, FILE, as_json, check_output, engine_options, force, trust, vector_options
 from proxcode.cli.printing import show
 
 if TYPE_CHECKING:
-    from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
+    from proxcode.pipeline import Model
 
 # Rows that are encoded and written at once.
 BLOCK = 8192
@@ -43,11 +43,7 @@ HEADER = 128
     help="Codes to write: a .npy file of packed bytes, or for many files a folder of Parquet files.",
 )
 @click.option("--bits", type=BITS, show_default="all", help="Number of leading bits to write.")
-@click.option(
-    "--trust",
-    multiple=True,
-    help="Type of another library that the model may load, where its hash function is a classifier; repeatable.",
-)
+@trust
 @vector_options
 @click.option("--code-column", help="Many files: name of the column of codes.", show_default="code")
 @engine_options
@@ -71,6 +67,7 @@ def encode(
 
     The codes of many files are written to a folder, one Parquet file for each, beside all columns that are not vectors.
     Files that cannot be encoded are set aside, and the exit code is 1. After an interruption, the same command resumes.
+    MODEL is the file of a model or of a pipeline, whose transformers are applied to VECTORS first.
 
     \b
     Examples:
@@ -116,9 +113,9 @@ def _encode_many(
 
     n_files = len(plan_outputs(vectors, output))
     with make_engine(*engine) as used:
-        from proxcode.code import ProximityPreservingCode
+        from proxcode.pipeline import load
 
-        fitted = ProximityPreservingCode.load(model, trusted=trust or None)
+        fitted = load(model, trusted=trust or None)
         options = {**choice, "n_bits": bits, "engine": used, "overwrite": force, "progress": True}
         encoded = encode_files(fitted, vectors, output, **options)
     counts = {"files": len(encoded.outputs), "finished before": encoded.n_kept, "failed": len(encoded.failed)}
@@ -148,10 +145,10 @@ def _encode_one(
     _check_suffix(output)
     opened = source.open(model=header)
 
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import load
     from proxcode.utils.progress import ProgressDisplay
 
-    fitted = ProximityPreservingCode.load(model, trusted=trust or None)
+    fitted = load(model, trusted=trust or None)
     identity = f"{VectorFile(model).identity} {source.identity}"
     with ProgressDisplay("encoded", "rows", opened.n_rows) as display:
         # The first rows reported are those of an earlier run.
@@ -176,7 +173,7 @@ class Encoded(NamedTuple):
 
 
 def encode_file(
-    model: "ProximityPreservingCode",
+    model: "Model",
     vectors: "Vectors",
     output: Path,
     *,

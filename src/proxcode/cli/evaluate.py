@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
-from proxcode.cli.options import FILE, as_json, check_output, force, proximity_options, vector_options
+from proxcode.cli.options import FILE, as_json, check_output, force, proximity_options, trust, vector_options
 from proxcode.cli.printing import aligned_columns, show
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "--peers", default="LSH,ITQ", show_default=True, help="Comma-separated peers to compare with; '' for none."
 )
 @click.option("--figure", type=FILE, default="evaluation.png", show_default=True, help="Figure: .png, .pdf or .svg.")
+@trust
 @force
 @as_json
 def evaluate(
@@ -34,6 +35,7 @@ def evaluate(
     train: Path | None,
     peers: str,
     figure: Path,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
     **near: Any,
@@ -56,11 +58,11 @@ def evaluate(
     training = None if train is None else VectorFile(train).open(model=header).read()
     check_figure()
 
-    from proxcode.code import ProximityPreservingCode
     from proxcode.evaluation import evaluate as measure
+    from proxcode.pipeline import load
     from proxcode.plots import figure_page, save_figure
 
-    fitted = ProximityPreservingCode.load(model)
+    fitted = load(model, trusted=trust or None)
     proximity = _proximity(options, y, fitted.proximity_)
     names = [name for name in peers.split(",") if name]
     evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training, verbose=True)

@@ -1,12 +1,11 @@
 """The verb `extend`: a model learns further bits."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
-from proxcode.cli.options import BITS, FILE, as_json, check_output, force, vector_options
+from proxcode.cli.options import BITS, FILE, as_json, check_output, force, trust, vector_options
 from proxcode.cli.printing import learned_figures, show
 
 
@@ -17,6 +16,7 @@ from proxcode.cli.printing import learned_figures, show
 @click.option("--labels", help="Labels, one per vector, where the model has learned from labels.")
 @click.option("-o", "--output", type=FILE, required=True, help="Model file to write; MODEL itself with --force.")
 @vector_options
+@trust
 @force
 @as_json
 def extend(
@@ -27,6 +27,7 @@ def extend(
     output: Path,
     key: str | None,
     columns: str | None,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
 ) -> None:
@@ -47,10 +48,15 @@ def extend(
     X = VectorFile(vectors, key, columns).open(labels=labels, model=header).read()
     y = options.read_labels(len(X))
 
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import CodePipeline, load
 
-    fitted: Any = ProximityPreservingCode.load(model).set_params(verbose=True)
+    fitted = load(model, trusted=trust or None)
     n_updates = len(fitted.updates_)
-    fitted.extend(bits, X, y).set_params(verbose=False).save(output, overwrite=force)
+    # Progress is shown by the code, the last step of a pipeline; the file does not depend on it.
+    code = fitted.steps[-1][1] if isinstance(fitted, CodePipeline) else fitted
+    code.set_params(verbose=True)
+    fitted.extend(bits, X, y)
+    code.set_params(verbose=False)
+    fitted.save(output, overwrite=force)
     added = {"samples added": fitted.updates_[-1].n_added} if len(fitted.updates_) > n_updates else {}
     show(as_json, {"model": str(output), **learned_figures(fitted.history_, fitted.training_loss_), **added})

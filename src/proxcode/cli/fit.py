@@ -22,6 +22,7 @@ from proxcode.cli.printing import learned_figures, recall_figure, show
 
 if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import Model
 
 
 @click.command()
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
     show_default="rotation for top-k search, else kernel",
     help="Hash function that computes the bits of new samples; reconstruction is for float queries (search --float).",
 )
+@click.option(
+    "--scale",
+    type=click.Choice(["standard", "minmax", "unit"]),
+    show_default="vectors as they are",
+    help="Transform vectors first: columns to mean 0 and variance 1, or to the range 0 to 1; rows to length 1.",
+)
+@click.option("--pca", type=COUNT, help="Reduce vectors to this many principal components, after --scale.")
 @click.option("--paper", is_flag=True, help="Use the paper's own method: its threshold, weights and hash function.")
 @click.option("--new-classes", is_flag=True, help="Learn a code for classes that --labels does not contain.")
 @click.option("--balanced", is_flag=True, help="Let each class of --labels count alike, however few its samples.")
@@ -75,6 +83,8 @@ def fit(
     key: str | None,
     columns: str | None,
     hash_name: str | None,
+    scale: str | None,
+    pca: int | None,
     paper: bool,
     refine_steps: int | None,
     updatable: bool,
@@ -93,6 +103,9 @@ def fit(
 
     Without an option that defines near pairs, the code serves top-k search: the nearest vectors get the nearest codes.
 
+    With --scale or --pca the model is a pipeline: it transforms all vectors that it encodes in the same way. Radii and
+    neighbours are then those of transformed vectors.
+
     \b
     Examples:
       proxcode fit vectors.npy --labels labels.npy --bits 64 -o my.proxcode
@@ -100,6 +113,7 @@ def fit(
       proxcode fit vectors.npy --pairs clicked.csv -o my.proxcode
       proxcode fit vectors.npy --neighbors 50 -o my.proxcode
       proxcode fit vectors.npy --labels labels.npy --paper -o my.proxcode
+      proxcode fit vectors.npy --labels labels.npy --scale standard --pca 32 -o my.proxcode
       proxcode fit vectors.npy -o for_top_k_search.proxcode
       proxcode fit "vectors/*.parquet" --labels "vectors/*.parquet:class" -o my.proxcode
       proxcode fit vectors/ --samples 200000 --engine dask -o my.proxcode
@@ -140,7 +154,8 @@ def fit(
         labels = options.read_labels(n_rows, source)
         rows = evenly_spaced(n_rows, samples or n_rows)
         X, y = in_memory(select(X, rows)), None if labels is None else labels[rows]
-        model = _model(bits, options.proximity(), hash_name, own_parameters, paper, seed)
+        code = _model(bits, options.proximity(), hash_name, own_parameters, paper, seed)
+        model = _with_transformers(code, scale, pca, seed, X)
         _fit_and_save(model, X, y, output, finished_bits, force)
     of = {} if samples is None else {"of": n_rows}
     figures = learned_figures(model.history_, model.training_loss_)
@@ -172,16 +187,44 @@ def _model(
     )
 
 
-def _fit_and_save(
-    model: "ProximityPreservingCode", X: Any, y: Any, output: Path, finished_bits: Path | None, force: bool
-) -> None:
+def _with_transformers(
+    code: "ProximityPreservingCode", scale: str | None, pca: int | None, seed: int, X: Any
+) -> "Model":
+    """Return a pipeline of the transformers of --scale and --pca and the code; the code itself without these."""
+    if scale is None and pca is None:
+        return code
+
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+
+    from proxcode.pipeline import CodePipeline
+    from proxcode.utils.samples import Samples
+
+    if isinstance(X, Samples):
+        raise ValueError(
+            "--scale and --pca need all vectors in memory, in this process: pass fewer of them by --samples, without "
+            "--engine."
+        )
+    if pca is not None and pca > min(X.shape):
+        raise ValueError(
+            f"--pca {pca}: expected at most {min(X.shape)} for {X.shape[0]} vectors of {X.shape[1]} values."
+        )
+    scalers: dict[str, Any] = {"standard": StandardScaler, "minmax": MinMaxScaler, "unit": Normalizer}
+    steps = [] if scale is None else [("scale", scalers[scale]())]
+    steps += [] if pca is None else [("pca", PCA(pca, random_state=seed))]
+    return CodePipeline([*steps, ("code", code)])
+
+
+def _fit_and_save(model: "Model", X: Any, y: Any, output: Path, finished_bits: Path | None, force: bool) -> None:
     """Fit the model, resuming finished bits, and write its file."""
     from proxcode.storage.atomic import is_disk_error, resume_note
 
     try:
-        model.fit(X, y, checkpoint=finished_bits)
+        # Of a pipeline, parameters of its last step.
+        prefix = "code__" if hasattr(model, "steps") else ""
+        model.fit(X, y, **{f"{prefix}checkpoint": finished_bits})
         # The file does not depend on whether progress was shown.
-        model.set_params(verbose=False).save(output, overwrite=force)
+        model.set_params(**{f"{prefix}verbose": False}).save(output, overwrite=force)
     except OSError as error:
         if is_disk_error(error) and finished_bits is not None and finished_bits.exists():
             error.add_note(resume_note(error))

@@ -14,8 +14,8 @@ import click
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
+    from proxcode.pipeline import Model
     from proxcode.proximity import Proximity
     from proxcode.utils.engine import Engine
     from proxcode.utils.samples import Samples
@@ -101,14 +101,11 @@ class ModelHeader(NamedTuple):
 
 
 def read_header(path: Path) -> ModelHeader:
-    """Read the header of a model file; raise an error for any other file."""
-    from proxcode.storage.container import read_file, reading
-    from proxcode.storage.model_file import KIND, check_content
+    """Read the header of a file of a model or a pipeline; raise an error for any other file."""
+    from proxcode.storage.model_file import read_sizes
 
-    content, _ = read_file(path, KIND, mapped=True)
-    with reading(path, KIND):
-        sizes = check_content(content)
-        return ModelHeader(sizes["n_features"], sizes["n_bits"])
+    sizes = read_sizes(path)
+    return ModelHeader(sizes["n_features"], sizes["n_bits"])
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ class VectorFile:
         return json.dumps([str(self.path.resolve()), status.st_size, status.st_mtime_ns, self.key, self.columns])
 
 
-def check_bits(model: "ModelHeader | ProximityPreservingCode", n_bits: int | None) -> None:
+def check_bits(model: "ModelHeader | Model", n_bits: int | None) -> None:
     """Raise ValueError for a code length that the model does not have."""
     if n_bits is not None and not 1 <= n_bits <= model.n_bits_:
         raise ValueError(f"--bits {n_bits}: expected 1 to {model.n_bits_}, the code length of the model.")

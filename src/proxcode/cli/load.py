@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from proxcode.cli.inputs import check_bits, read_header
-from proxcode.cli.options import BITS, FILE, as_json, table_options
+from proxcode.cli.options import BITS, FILE, as_json, table_options, trust
 from proxcode.cli.printing import show
 from proxcode.cli.stores import StoreOptions, is_address
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--model", type=FILE, help="Model of the codes, recorded with them; Parquet files and indexes know it.")
 @click.option("--bits", type=BITS, show_default="that of the file or of the model", help="Code length.")
 @click.option("--hnsw", is_flag=True, help="PostgreSQL: create an HNSW index of pgvector after loading.")
+@trust
 @as_json
 def load(
     codes: Path,
@@ -34,6 +35,7 @@ def load(
     model: Path | None,
     bits: int | None,
     hnsw: bool,
+    trust: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Copy CODES into a table of the database at ADDRESS.
@@ -74,7 +76,7 @@ def load(
         check_bits(header, bits)
     files = [open_codes(path, column=column, id_column=id_column) for path in (shards or [codes])]
     lengths = [file.code_length(bits, header.n_bits_ if header is not None else None) for file in files]
-    fingerprint = _fingerprint(files, model, lengths[0])
+    fingerprint = _fingerprint(files, model, lengths[0], trust)
     given = None if ids is None else read_labels(ids)
     known = [file.n_rows for file in files if file.n_rows is not None]
     total = sum(known) if len(known) == len(files) else None
@@ -123,13 +125,13 @@ def _check_files(files: "list[CodeFile]", lengths: list[int], id_column: str | N
             )
 
 
-def _fingerprint(files: "list[CodeFile]", model: Path | None, n_bits: int) -> str | None:
+def _fingerprint(files: "list[CodeFile]", model: Path | None, n_bits: int, trust: tuple[str, ...]) -> str | None:
     """Return the fingerprint of the model of all files. Raises ValueError if they are of different models."""
     known = {file.fingerprint: file.path for file in files if file.fingerprint is not None}
     if model is not None:
-        from proxcode.code import ProximityPreservingCode
+        from proxcode.pipeline import load as load_model
 
-        known[ProximityPreservingCode.load(model).fingerprint(n_bits)] = model
+        known[load_model(model, trusted=trust or None).fingerprint(n_bits)] = model
     if len(known) > 1:
         (one, first), (other, second) = list(known.items())[:2]
         raise ValueError(f"{first} is of the model {one[:12]}, {second} of {other[:12]}: load codes of one model.")

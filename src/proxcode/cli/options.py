@@ -18,6 +18,12 @@ METRICS = click.Choice(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 force = click.option("--force", is_flag=True, help="Replace the output file if it already exists.")
 
+trust = click.option(
+    "--trust",
+    multiple=True,
+    help="Type of another library that the model may load, where it has classifiers or other transformers; repeatable.",
+)
+
 
 def _stacked(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def decorate(command: Any) -> Any:

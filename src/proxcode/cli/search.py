@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, read_header
-from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, vector_options
+from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, trust, vector_options
 from proxcode.cli.printing import aligned_columns, show
 from proxcode.cli.stores import StoreOptions, is_address
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
+    from proxcode.pipeline import Model
     from proxcode.search import ByDistance, HammingIndex, Neighbors, Rescoring, ShardedIndex
     from proxcode.stores import CodeStore
 
@@ -61,6 +61,7 @@ FLOAT_BATCH = 4096
 @click.option(
     "--ef-search", type=COUNT, help="PostgreSQL: search approximately by its HNSW index, with this many candidates."
 )
+@trust
 @force
 @as_json
 def search(
@@ -85,6 +86,7 @@ def search(
     column: str,
     id_column: str,
     ef_search: int | None,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
 ) -> None:
@@ -126,9 +128,9 @@ def search(
         if model is None:
             found = _find(index, query_codes, k, radius)
         else:
-            from proxcode.code import ProximityPreservingCode
+            from proxcode.pipeline import load
 
-            fitted = ProximityPreservingCode.load(model)
+            fitted = load(model, trusted=trust or None)
             index.check_model(fitted)
             X = opened.read()
             if near:
@@ -186,7 +188,7 @@ def _rows(found: "Neighbors") -> "dict[str, NDArray[Any]]":
 
 
 def _rescoring(
-    model: "ProximityPreservingCode",
+    model: "Model",
     index: "CodeStore | ShardedIndex",
     X: "NDArray[Any]",
     asymmetric: bool,
@@ -227,7 +229,7 @@ def _check_usage(
 
 
 def _search_floats(
-    model: "ProximityPreservingCode", index: "CodeStore | ShardedIndex", X: "NDArray[Any]", k: int, oversample: float
+    model: "Model", index: "CodeStore | ShardedIndex", X: "NDArray[Any]", k: int, oversample: float
 ) -> "Neighbors":
     """Search for float queries in batches: each query takes a kilobyte of lookup tables for each byte of a code."""
     from proxcode.search import HammingIndex, Neighbors, ShardedIndex

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
-from proxcode.cli.options import FILE, as_json, check_output, force, vector_options
+from proxcode.cli.options import FILE, as_json, check_output, force, trust, vector_options
 from proxcode.cli.printing import show
 
 
@@ -15,6 +15,7 @@ from proxcode.cli.printing import show
 @click.option("--labels", required=True, help="Labels, one per vector: FILE, FILE:COLUMN or FILE:KEY.")
 @click.option("-o", "--output", type=FILE, required=True, help="Model file to write; MODEL itself with --force.")
 @vector_options
+@trust
 @force
 @as_json
 def update(
@@ -24,6 +25,7 @@ def update(
     output: Path,
     key: str | None,
     columns: str | None,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
 ) -> None:
@@ -43,9 +45,9 @@ def update(
     X = source.open(labels=labels, model=read_header(model)).read()
     y = options.read_labels(len(X))
 
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import load
 
-    fitted = ProximityPreservingCode.load(model).update(X, y)
+    fitted = load(model, trusted=trust or None).update(X, y)
     fitted.save(output, overwrite=force)
     learned = fitted.updates_[-1]
     record = {
