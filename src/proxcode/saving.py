@@ -23,7 +23,7 @@ from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord
-from proxcode.proximity import Proximity, WithinRadius
+from proxcode.proximity import Proximity, SameLabel, WithinRadius
 from proxcode.storage.components import ComponentWriter, with_subclasses
 from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, code_digest, read_model, write_model
@@ -242,11 +242,13 @@ def _storable(parameters: Parameters) -> dict[str, Any]:
 def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunction) -> dict[str, Any]:
     """Return the parameters of the present version that stand for those of earlier ones.
 
-    1. A fit without labels was within a radius, which now has to be said.
+    1. A fit without labels was within a radius, and -1 was a label, which now has to be said.
     2. Renamed in format 2: `cut_points`, and `coupling`, which is now `refine_steps` of the hash function.
     """
     if parameters["proximity"] is None and isinstance(proximity, WithinRadius):
         parameters["proximity"] = WithinRadius()
+    if parameters["proximity"] is None and isinstance(proximity, SameLabel) and proximity.unlabelled is None:
+        parameters["proximity"] = SameLabel(unlabelled=None)
     if "cut_points" in parameters:
         parameters["max_samples"] = parameters.pop("cut_points")
     steps = parameters.pop("coupling", None)
