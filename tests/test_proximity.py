@@ -1,5 +1,6 @@
 """Which pairs each proximity finds near, far and unknown."""
 
+import math
 import warnings
 
 import numpy as np
@@ -140,8 +141,8 @@ def test_spaces_around_a_label_are_part_of_it():
 
 def missing_by_definition(label, unlabelled):
     """The rule of `SameLabel` in words of Python, for one label."""
-    is_blank = isinstance(label, str) and label.strip() == ""
-    return label is None or label != label or is_blank or (unlabelled is not None and label == unlabelled)
+    is_nan, is_blank = isinstance(label, float) and math.isnan(label), isinstance(label, str) and not label.strip()
+    return label is None or is_nan or is_blank or (unlabelled is not None and label == unlabelled)
 
 
 LABELS = st.one_of(st.none(), st.integers(-2, 2), st.just(float("nan")), st.text("a ", max_size=2), st.just(-1.0))

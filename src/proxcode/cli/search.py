@@ -11,6 +11,7 @@ import click
 from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, read_header
 from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, vector_options
 from proxcode.cli.printing import aligned_columns, show
+from proxcode.cli.reading import InputFile, say
 from proxcode.cli.stores import StoreOptions, is_address
 
 if TYPE_CHECKING:
@@ -115,14 +116,20 @@ def search(
     if output is not None:
         check_suffix(output)
     header = None if model is None else read_header(model)
-    opened = VectorFile(queries, key, columns).open(model=header)
+    query_file = VectorFile(queries, key, columns)
+    opened = query_file.open(model=header)
     if header is None:
         query_codes = ArrayCodes(opened).read().codes
     else:
         check_bits(header, bits)
     stored = None if vectors is None or header is None else VectorFile(vectors).open(model=header)
     options = IndexOptions(source, shards, bits, ids, renumber, threads, column, id_column)
-    with options.open(header) as index:
+    with options.open(header) as (index, read):
+        read["queries"] = query_file.input_file(opened.taken, (opened.n_rows, opened.n_columns), opened.dtype)
+        if vectors is not None and stored is not None:
+            shape = (stored.n_rows, stored.n_columns)
+            read["vectors"] = VectorFile(vectors).input_file(stored.taken, shape, stored.dtype)
+        say(read)
         if model is None:
             found = _find(index, query_codes, k, radius)
         else:
@@ -144,7 +151,8 @@ def search(
     else:
         write_table(output, found, overwrite=force)
         n_queries = len(np.unique(found["query"]))
-        show(as_json, {"neighbors": str(output), "rows": len(found["query"]), "queries with neighbors": n_queries})
+        counts = {"rows": len(found["query"]), "queries with neighbors": n_queries}
+        show(as_json, {"neighbors": str(output), **counts}, read=read)
 
 
 def _source(codes: str, table: str | None, column: str, id_column: str, ef_search: int | None) -> Path | StoreOptions:
@@ -258,29 +266,38 @@ class IndexOptions:
         return f"table {self.source.table}" if isinstance(self.source, StoreOptions) else str(self.source)
 
     @contextmanager
-    def open(self, model: ModelHeader | None) -> "Iterator[CodeStore | ShardedIndex]":
-        """Open a table of a database, load one or several saved indexes, or build one from a file of codes."""
+    def open(self, model: ModelHeader | None) -> "Iterator[tuple[CodeStore | ShardedIndex, dict[str, InputFile]]]":
+        """Open a table of a database, load one or several saved indexes, or build one from a file of codes.
+
+        The second item is what was read of files: the codes and their ids.
+        """
         if not isinstance(self.source, StoreOptions):
-            yield self._checked(self._index(self.source, model), model)
+            index, read = self._index(self.source, model)
+            yield self._checked(index, model), read
             return
         if self.ids is not None:
             raise ValueError("a database has its own ids: omit --ids, and name the column of ids by --id.")
         with self.source.open() as store:
-            yield self._checked(store, model)
+            yield self._checked(store, model), {}
 
-    def _index(self, path: Path, model: ModelHeader | None) -> "HammingIndex | ShardedIndex":
-        from proxcode.files import holds_vectors, open_codes, read_labels
+    def _index(
+        self, path: Path, model: ModelHeader | None
+    ) -> "tuple[HammingIndex | ShardedIndex, dict[str, InputFile]]":
+        from proxcode.files import Taken, holds_vectors, open_codes, split_column, take_labels
         from proxcode.storage.container import read_file
 
         if self.shards is None and holds_vectors(path):
-            file = open_codes(path, column=self.column, id_column=self.id_column)
+            file = open_codes(path, column=self.column, id_column=self.id_column if self.ids is None else None)
             n_bits = file.code_length(self.bits, None if model is None else model.n_bits_)
-            packed, own_ids = file.read()
-            given = own_ids if self.ids is None else read_labels(self.ids)
+            packed, given = file.read()
+            read = {"codes": InputFile(path, file.taken, len(packed), unit="codes")}
+            if self.ids is not None:
+                given, taken = take_labels(self.ids)
+                read["ids"] = InputFile(split_column(self.ids)[0], taken, len(given), unit="ids")
 
             from proxcode.search import HammingIndex
 
-            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given)
+            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given), read
         if self.ids is not None:
             raise ValueError(f"{path} is an index with its own ids: omit --ids.")
         for index_file in [path] if self.shards is None else self.shards:
@@ -288,9 +305,13 @@ class IndexOptions:
 
         from proxcode.search import HammingIndex, ShardedIndex
 
+        index: HammingIndex | ShardedIndex
         if self.shards is None:
-            return HammingIndex.load(path, n_threads=self.threads)
-        return ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
+            index = HammingIndex.load(path, n_threads=self.threads)
+        else:
+            index = ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
+        n_files = 1 if self.shards is None else len(self.shards)
+        return index, {"codes": InputFile(path, Taken(), len(index), unit="codes", n_files=n_files)}
 
     def _checked(self, index: "T", model: ModelHeader | None) -> "T":
         """Return an index. Raises ValueError if it does not have the code length of --bits, or one of the model."""
