@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts, Rounding
@@ -23,7 +23,7 @@ from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord
-from proxcode.proximity import Proximity, SameLabel, WithinRadius
+from proxcode.proximity import Proximity, WithinRadius
 from proxcode.storage.components import ComponentWriter, with_subclasses
 from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, code_digest, read_model, write_model
@@ -37,7 +37,6 @@ Parameters = Mapping[str, Any]
 
 # Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
 MAY_DIFFER = ("n_bits", "verbose", "random_state")
-
 # Types of parameters of the constructor that are not None.
 TYPES = {"n_bits": int, "proximity": Proximity, "threshold": Threshold, "weights": Weights, "max_samples": int}
 
@@ -245,10 +244,9 @@ def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunc
     1. A fit without labels was within a radius, and -1 was a label, which now has to be said.
     2. Renamed in format 2: `cut_points`, and `coupling`, which is now `refine_steps` of the hash function.
     """
-    if parameters["proximity"] is None and isinstance(proximity, WithinRadius):
-        parameters["proximity"] = WithinRadius()
-    if parameters["proximity"] is None and isinstance(proximity, SameLabel) and proximity.unlabelled is None:
-        parameters["proximity"] = SameLabel(unlabelled=None)
+    was_default = isinstance(proximity, WithinRadius) or getattr(proximity, "unlabelled", -1) is None
+    if parameters["proximity"] is None and was_default:
+        parameters["proximity"] = clone(proximity)
     if "cut_points" in parameters:
         parameters["max_samples"] = parameters.pop("cut_points")
     steps = parameters.pop("coupling", None)

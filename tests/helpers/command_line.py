@@ -89,6 +89,9 @@ def read_columns(path):
             return dict(file)
     if path.suffix == ".parquet":
         return pytest.importorskip("pyarrow.parquet").read_table(path).to_pydict()
+    if path.suffix == ".jsonl":
+        objects = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return {name: [row[name] for row in objects] for name in objects[0]}
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file, delimiter="," if path.suffix == ".csv" else "\t"))
     return {name: [row[name] if name == "node" else float(row[name]) for row in rows] for name in rows[0]}

@@ -1,17 +1,15 @@
 """The verb `search`: nearest neighbours of queries among codes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, read_header
+from proxcode.cli.indexes import IndexOptions
+from proxcode.cli.inputs import VectorFile, check_bits, read_header
 from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, vector_options
 from proxcode.cli.printing import aligned_columns, show
-from proxcode.cli.reading import InputFile, say
+from proxcode.cli.reading import say
 from proxcode.cli.stores import StoreOptions, is_address
 
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
     from proxcode.files import Vectors
     from proxcode.search import ByDistance, HammingIndex, Neighbors, Rescoring, ShardedIndex
     from proxcode.stores import CodeStore
-
-    T = TypeVar("T", bound=CodeStore | ShardedIndex)
 
 # Float queries that are searched for at a time.
 FLOAT_BATCH = 4096
@@ -56,7 +52,7 @@ FLOAT_BATCH = 4096
 @click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
 @click.option("--renumber", is_flag=True, help="Number the codes of several indexes from 0, in the order of the files.")
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
-@click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
+@click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .jsonl, .npz or .parquet file, not print.")
 @vector_options
 @table_options
 @click.option(
@@ -98,6 +94,7 @@ def search(
     Examples:
       proxcode search codes.npy queries.npy --model my.proxcode -k 10
       proxcode search codes.npy queries.npy --model my.proxcode --near -o near.csv
+      proxcode search codes.npy queries.npy --model my.proxcode -k 10 -o neighbors.jsonl
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
       proxcode search postgresql://me@localhost/shop queries.npy --table items --model my.proxcode
     """
@@ -187,10 +184,10 @@ def _rows(found: "Neighbors") -> "dict[str, NDArray[Any]]":
     """Return one row per neighbour, without those that an approximate search did not find."""
     import numpy as np
 
-    is_missing = (found.neighbor == -1) & ((found.distance == -1) | np.isinf(found.distance))
+    is_found = found.is_found
     query = np.broadcast_to(np.arange(len(found.neighbor))[:, None], found.neighbor.shape)
     columns = {"query": query, "neighbor": found.neighbor, "distance": found.distance}
-    return {name: column[~is_missing] for name, column in columns.items()}
+    return {name: column[is_found] for name, column in columns.items()}
 
 
 def _rescoring(
@@ -209,7 +206,7 @@ def _rescoring(
         return None
     if isinstance(index, HammingIndex | ShardedIndex):
         return _by_distance(X, index, vectors)
-    return ByDistance(X, vectors.read())
+    return ByDistance(queries=X, vectors=vectors.read())
 
 
 def _check_usage(
@@ -248,82 +245,6 @@ def _search_floats(
     return Neighbors.joined([index.search(model.query(batch), k) for batch in batches])
 
 
-@dataclass(frozen=True)
-class IndexOptions:
-    """Where codes are, and the values of the options that say how to read them."""
-
-    source: Path | StoreOptions
-    shards: list[Path] | None
-    bits: int | None
-    ids: str | None
-    renumber: bool
-    threads: int | None
-    column: str
-    id_column: str
-
-    @property
-    def _name(self) -> str:
-        return f"table {self.source.table}" if isinstance(self.source, StoreOptions) else str(self.source)
-
-    @contextmanager
-    def open(self, model: ModelHeader | None) -> "Iterator[tuple[CodeStore | ShardedIndex, dict[str, InputFile]]]":
-        """Open a table of a database, load one or several saved indexes, or build one from a file of codes.
-
-        The second item is what was read of files: the codes and their ids.
-        """
-        if not isinstance(self.source, StoreOptions):
-            index, read = self._index(self.source, model)
-            yield self._checked(index, model), read
-            return
-        if self.ids is not None:
-            raise ValueError("a database has its own ids: omit --ids, and name the column of ids by --id.")
-        with self.source.open() as store:
-            yield self._checked(store, model), {}
-
-    def _index(
-        self, path: Path, model: ModelHeader | None
-    ) -> "tuple[HammingIndex | ShardedIndex, dict[str, InputFile]]":
-        from proxcode.files import Taken, holds_vectors, open_codes, split_column, take_labels
-        from proxcode.storage.container import read_file
-
-        if self.shards is None and holds_vectors(path):
-            file = open_codes(path, column=self.column, id_column=self.id_column if self.ids is None else None)
-            n_bits = file.code_length(self.bits, None if model is None else model.n_bits_)
-            packed, given = file.read()
-            read = {"codes": InputFile(path, file.taken, len(packed), unit="codes")}
-            if self.ids is not None:
-                given, taken = take_labels(self.ids)
-                read["ids"] = InputFile(split_column(self.ids)[0], taken, len(given), unit="ids")
-
-            from proxcode.search import HammingIndex
-
-            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given), read
-        if self.ids is not None:
-            raise ValueError(f"{path} is an index with its own ids: omit --ids.")
-        for index_file in [path] if self.shards is None else self.shards:
-            read_file(index_file, "index", mapped=True)  # raises the error of a wrong file before the import of numba
-
-        from proxcode.search import HammingIndex, ShardedIndex
-
-        index: HammingIndex | ShardedIndex
-        if self.shards is None:
-            index = HammingIndex.load(path, n_threads=self.threads)
-        else:
-            index = ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
-        n_files = 1 if self.shards is None else len(self.shards)
-        return index, {"codes": InputFile(path, Taken(), len(index), unit="codes", n_files=n_files)}
-
-    def _checked(self, index: "T", model: ModelHeader | None) -> "T":
-        """Return an index. Raises ValueError if it does not have the code length of --bits, or one of the model."""
-        if self.bits not in (None, index.n_bits):
-            raise ValueError(f"--bits {self.bits}: {self._name} has codes of {index.n_bits} bits; omit --bits.")
-        if model is not None and index.n_bits > model.n_bits_:
-            raise ValueError(
-                f"{self._name} has codes of {index.n_bits} bits, the model of {model.n_bits_}: pass its own model."
-            )
-        return index
-
-
 def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vectors: "Vectors") -> "ByDistance":
     """Rescore by the distance of vectors, of which row i belongs to code i whatever its id."""
     import numpy as np
@@ -335,4 +256,4 @@ def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vector
         raise ValueError(f"{vectors.path} holds {len(stored)} vectors for {len(index)} codes: expected one each.")
     ids = index.ids
     order = np.argsort(ids)
-    return ByDistance(X, lambda found: stored[order[np.searchsorted(ids, found, sorter=order)]])
+    return ByDistance(queries=X, vectors=lambda found: stored[order[np.searchsorted(ids, found, sorter=order)]])
