@@ -38,35 +38,35 @@ def files(folder, train, tmp_path, monkeypatch):
 
 FIVE = "columns 'f0', 'f1', ..., 'f7'"
 READ = {
-    "t.npy --labels t.npz:y": ("t.npy (100 x 8, float32)", "array 'y' of t.npz (100 labels, 10 samples without one)"),
-    "t.npz --labels y.txt": ("array 'x' of t.npz (100 x 8, float16)", "y.txt (100 labels, 10 samples without one)"),
+    "t.npy --labels t.npz:y": ("t.npy (100 x 8, float32)", "array 'y' of t.npz (100 samples, 10 without a label)"),
+    "t.npz --labels y.txt": ("array 'x' of t.npz (100 x 8, float16)", "y.txt (100 samples, 10 without a label)"),
     "two.npz --key z --labels two.npz": (
         "array 'z' of two.npz (100 x 8, float64)",
-        "array 'y' of two.npz (100 labels)",
+        "array 'y' of two.npz (100 samples)",
     ),
     "t.csv --labels t.csv:class": (
         f"{FIVE} of t.csv (100 x 8, float64)",
-        "column 'class' of t.csv (100 labels, 10 samples without one)",
+        "column 'class' of t.csv (100 samples, 10 without a label)",
     ),
     "t.csv --columns f3,f1 --labels t.npz:y": (
         "columns 'f3', 'f1' of t.csv (100 x 2, float64)",
-        "array 'y' of t.npz (100 labels, 10 samples without one)",
+        "array 'y' of t.npz (100 samples, 10 without a label)",
     ),
     "t.npz --key x --columns 5 --labels t.npz:y": (
         "column 5 of array 'x' of t.npz (100 x 1, float16)",
-        "array 'y' of t.npz (100 labels, 10 samples without one)",
+        "array 'y' of t.npz (100 samples, 10 without a label)",
     ),
     "numbers.csv --labels two.npz:y": (
         "columns 0, 1, ..., 7 of numbers.csv (100 x 8, float64)",
-        "array 'y' of two.npz (100 labels)",
+        "array 'y' of two.npz (100 samples)",
     ),
     "t.parquet --labels t.parquet:class": (
         f"{FIVE} of t.parquet (100 x 8, float64)",
-        "column 'class' of t.parquet (100 labels, 10 samples without one)",
+        "column 'class' of t.parquet (100 samples, 10 without a label)",
     ),
     "parts --labels parts:class": (
         "column 'vector' of 2 files of parts (100 x 8, float32)",
-        "column 'class' of 2 files of parts (100 labels, 10 samples without one)",
+        "column 'class' of 2 files of parts (100 samples, 10 without a label)",
     ),
 }
 
@@ -131,7 +131,7 @@ def test_encode_search_and_evaluate_say_what_they_read(files):
     said, record = what_was_read("evaluate", "m.proxcode", "t.npz", *named)
     assert said == {
         "vectors": "array 'x' of t.npz (100 x 8, float16)",
-        "labels": "array 'y' of t.npz (100 labels, 10 samples without one)",
+        "labels": "array 'y' of t.npz (100 samples, 10 without a label)",
         "train": "t.npy (100 x 8, float32)",
     }
     assert record["labels"] == {"file": "t.npz", "array": "y", "rows": 100, "without label": 10}

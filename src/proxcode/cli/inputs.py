@@ -126,7 +126,7 @@ class ProximityOptions:
         width = None if y.ndim == 1 else y.shape[1]
         n_files, path = len(self.label_files()), split_column(str(self.labels))[0]
         n_unlabelled = count_unlabelled(proximity, y)
-        return {"labels": InputFile(path, taken, len(y), width, "labels", n_files=n_files, n_unlabelled=n_unlabelled)}
+        return {"labels": InputFile(path, taken, len(y), width, "samples", n_files=n_files, n_unlabelled=n_unlabelled)}
 
 
 def count_unlabelled(proximity: "Proximity", y: "NDArray[Any] | None") -> int | None:

@@ -30,7 +30,7 @@ class InputFile:
     width : int, default=None
         Numbers in a row; None for one value per row.
     unit : str, default=""
-        What a row is, where that is not a vector: "labels", "codes".
+        What a row is, where that is not a vector: "codes", "pairs".
     type : str, default=None
         Type of the numbers.
     n_files : int, default=1
@@ -63,8 +63,8 @@ class InputFile:
         >>> from proxcode.files import Taken
         >>> InputFile("data.npz", Taken("x"), 60000, 512, type="float16").text()
         "array 'x' of data.npz (60,000 x 512, float16)"
-        >>> InputFile("y.csv", Taken(columns=("class",)), 500, unit="labels", n_unlabelled=12).text()
-        "column 'class' of y.csv (500 labels, 12 samples without one)"
+        >>> InputFile("y.csv", Taken(columns=("class",)), 500, unit="samples", n_unlabelled=12).text()
+        "column 'class' of y.csv (500 samples, 12 without a label)"
         >>> InputFile("parts", Taken(columns=("a", "b", "c", "d", "e")), 9, 5, type="float32", n_files=3).text()
         "columns 'a', 'b', ..., 'e' of 3 files of parts (9 x 5, float32)"
         """
@@ -73,7 +73,7 @@ class InputFile:
         rows = None if self.rows is None else f"{self.rows:,}{f' {self.unit}' if self.unit else ''}"
         if self.width is not None:
             rows = f"{self.width} columns" if self.rows is None else f"{self.rows:,} x {self.width}"
-        without = f"{self.n_unlabelled:,} samples without one" if self.n_unlabelled else None
+        without = f"{self.n_unlabelled:,} without a label" if self.n_unlabelled else None
         facts = ", ".join(fact for fact in (rows, self.type, without) if fact)
         return f"{f'{part} of ' if part else ''}{place}{f' ({facts})' if facts else ''}"
 
