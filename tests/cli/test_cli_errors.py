@@ -242,7 +242,7 @@ CASES = [
     (f"{SEARCH} --threads 0", "'--threads': 0 is not in the range x>=1"),
     (
         f"{SEARCH} -o found.docx",
-        "found.docx has the unknown suffix '.docx': expected one of .csv, .tsv, .npz, .parquet",
+        "found.docx has the unknown suffix '.docx': expected one of .csv, .tsv, .jsonl, .npz, .parquet",
     ),
     (f"{SEARCH} -o gone/found.csv", "there is no folder gone to write found.csv to"),
     # Evaluations
