@@ -105,21 +105,21 @@ def test_minus_one_means_no_label_unless_declared_otherwise(form):
 @pytest.mark.parametrize("form", [list, np.array, pd.Series, pl.Series, lambda y: np.array(y)[:, None]])
 @pytest.mark.parametrize("y", [[-1, 1, 1, -1], [-1, 0], [-1.0, 5.0, np.nan], [1, -1, 1]])
 def test_minus_one_and_one_other_label_are_refused(form, y):
-    y = form(y)
+    X, y = np.zeros((len(y), 1)), form(y)
     with pytest.raises(ValueError, match=r"^y holds -1 and one other label.*SameLabel\(unlabelled=None\), on the comm"):
-        SameLabel().read(y)
-    classes = SameLabel(unlabelled=None).read(y)
-    assert sorted(set(classes.tolist()) - {-1}) == [0, 1]
+        SameLabel().find_pairs(X, y)
+    pairs = SameLabel(unlabelled=None).find_pairs(X, y).pairs
+    assert sorted(set(pairs.classes.tolist())) == [0, 1]
 
 
 def test_minus_one_and_other_labels_are_refused_only_where_one_class_would_be_left():
-    for y in ([3, 3], [3, None], [-1, -1], [-1, None], [], ["-1", "b"], [0, 1], [True, False], [-2, 3]):
-        SameLabel().read(y)
+    for y in ([3, 3], [3, None], ["-1", "b"], [0, 1], [True, False], [-2, 3], [-1, 3, 4]):
+        SameLabel().find_pairs(np.zeros((len(y), 1)), y)
     for y in (["a", -1], [-1, (1, 2), -1], [None, -1, "a", ""]):
         with pytest.raises(ValueError, match="y holds -1 and one other label"):
-            SameLabel().read(y)
+            SameLabel().find_pairs(np.zeros((len(y), 1)), y)
     # Any other value is named on purpose.
-    np.testing.assert_array_equal(SameLabel(unlabelled=0).read([0, 1, 1]), [-1, 0, 0])
+    np.testing.assert_array_equal(SameLabel(unlabelled=0).find_pairs(np.zeros((3, 1)), [0, 1, 1]).samples, [1, 2])
 
 
 BLANKS = [["", "a", "b", "a"], ["  ", "a", "b", "a"], ["\t\n", "a", "b", "a"]]
@@ -152,13 +152,12 @@ LABELS = st.one_of(st.none(), st.integers(-2, 2), st.just(float("nan")), st.text
 def test_missing_labels_are_those_of_the_definition(y, unlabelled):
     missing = [missing_by_definition(label, unlabelled) for label in y]
     given_labels = {label for label, is_missing in zip(y, missing, strict=True) if not is_missing}
-    if unlabelled == -1 and len(given_labels) == 1 and -1 in y:
-        with pytest.raises(ValueError, match="one other label"):
-            SameLabel(unlabelled).read(y)
-        return
     classes = SameLabel(unlabelled).read(y)
     assert ((classes == -1) == missing).all()
     assert len(set(classes.tolist()) - {-1}) == len(given_labels)
+    if unlabelled == -1 and len(given_labels) == 1 and -1 in y:
+        with pytest.raises(ValueError, match="one other label"):
+            SameLabel(unlabelled).find_pairs(np.zeros((len(y), 1)), y)
 
 
 @pytest.mark.parametrize("unlabelled", ["?", 7, ("x", 1)])

@@ -75,7 +75,7 @@ READ = {
 def test_fit_says_which_arrays_and_columns_it_took(command, files):
     said, record = what_was_read("fit", *command.split(), "--bits", 2, "--force", "-o", "m.proxcode")
     assert (said["vectors"], said["labels"]) == READ[command]
-    assert record["labels"]["without label"] == (10 if "without" in said["labels"] else 0)
+    assert record["labels"]["without a label"] == (10 if "without" in said["labels"] else 0)
     assert (record["vectors"]["rows"], record["labels"]["rows"]) == (100, 100)
     assert record["vectors"]["width"] == len(record["vectors"].get("columns", range(8))) or "vector" in said["vectors"]
 
@@ -86,7 +86,7 @@ def test_the_record_names_all_columns(files):
     vectors = {"file": "t.csv", "columns": columns, "rows": 100, "width": 8, "type": "float64"}
     assert record == {
         "vectors": vectors,
-        "labels": {"file": "t.csv", "columns": ["class"], "rows": 100, "without label": 10},
+        "labels": {"file": "t.csv", "columns": ["class"], "rows": 100, "without a label": 10},
     }
 
 
@@ -97,7 +97,7 @@ def test_pairs_and_matrices_of_labels_are_read_too(files):
     np.save("matrix.npy", np.eye(100, 3, dtype=np.uint8) + np.eye(100, 3, k=-50, dtype=np.uint8))
     said, record = what_was_read("fit", "t.npy", "--labels", "matrix.npy", "--bits", 2, "--force", "-o", "m.proxcode")
     assert said["labels"] == "matrix.npy (100 x 3)"
-    assert "without label" not in record["labels"]
+    assert "without a label" not in record["labels"]
 
 
 def test_encode_search_and_evaluate_say_what_they_read(files):
@@ -134,7 +134,7 @@ def test_encode_search_and_evaluate_say_what_they_read(files):
         "labels": "array 'y' of t.npz (100 samples, 10 without a label)",
         "train": "t.npy (100 x 8, float32)",
     }
-    assert record["labels"] == {"file": "t.npz", "array": "y", "rows": 100, "without label": 10}
+    assert record["labels"] == {"file": "t.npz", "array": "y", "rows": 100, "without a label": 10}
 
 
 def test_saved_indexes_are_read(folder):
@@ -146,20 +146,20 @@ def test_saved_indexes_are_read(folder):
 def test_fit_and_evaluate_count_samples_without_a_label(labels, files):
     arguments = ("t.npy", "--labels", labels, "--bits", 4)
     record = record_of("fit", *arguments, "--force", "-o", "m.proxcode")
-    assert (record["samples"], record["samples of pairs"], record["samples without label"]) == (100, 90, 10)
+    assert (record["samples"], record["samples of pairs"], record["samples without a label"]) == (100, 90, 10)
     some = record_of("fit", *arguments, "--samples", 50, "--force", "-o", "m.proxcode")
     rows = np.arange(50) * 2
-    assert some["samples without label"] == (rows % 10 == 0).sum()
+    assert some["samples without a label"] == (rows % 10 == 0).sum()
     named = ("evaluate", "m.proxcode", "t.npy", "--labels", labels, "--peers", "", "--figure", "f.png", "--force")
-    assert json.loads(call(*named, "--json"))["samples without label"] == 10
+    assert json.loads(call(*named, "--json"))["samples without a label"] == 10
     assert call(*named).splitlines()[-1] == "10 of 100 samples have no label and take no part."
 
 
 def test_without_labels_nothing_is_said_of_them(files):
     record = record_of("fit", "t.npy", "--bits", 4, "--force", "-o", "m.proxcode")
-    assert "samples without label" not in record
+    assert "samples without a label" not in record
     named = ("evaluate", "m.proxcode", "t.npy", "--peers", "", "--figure", "f.png", "--force")
-    assert json.loads(call(*named, "--json"))["samples without label"] is None
+    assert json.loads(call(*named, "--json"))["samples without a label"] is None
     assert "no label" not in call(*named)
 
 
@@ -183,14 +183,14 @@ def test_unlabelled_names_a_label_of_the_kind_of_the_file(name, files):
     expected = ProximityPreservingCode(4, proximity=SameLabel(unlabelled=value), random_state=0)
     expected.fit(np.load("t.npy"), y).save("api.proxcode")
     assert (files / "m.proxcode").read_bytes() == (files / "api.proxcode").read_bytes()
-    assert record["samples without label"] == (0 if value is None else 25)
+    assert record["samples without a label"] == (0 if value is None else 25)
     # The meaning is that of the model, unless an option says otherwise.
     named = ("evaluate", "m.proxcode", "t.npy", "--labels", "y.npy", "--peers", "", "--figure", "f.png", "--force")
     for options, proximity in (((), None), (("--unlabelled", option), SameLabel(unlabelled=value))):
         evaluated = json.loads(call(*named, *options, "--json"))
         rows = evaluate(expected, np.load("t.npy"), y, proximity=proximity, peers=()).rows
         assert [row["auc"] for row in evaluated["rows"]] == pytest.approx([row.auc for row in rows])
-        assert evaluated["samples without label"] == record["samples without label"]
+        assert evaluated["samples without a label"] == record["samples without a label"]
 
 
 def test_labels_of_minus_one_and_plus_one_name_the_option(files):
@@ -203,7 +203,7 @@ def test_labels_of_minus_one_and_plus_one_name_the_option(files):
     record = record_of(
         "fit", "t.npy", "--labels", "y.npy", "--unlabelled", "", "--bits", 4, "-o", "m.proxcode", "--force"
     )
-    assert (record["samples of pairs"], record["samples without label"]) == (100, 0)
+    assert (record["samples of pairs"], record["samples without a label"]) == (100, 0)
 
 
 def test_unlabelled_without_classes_or_of_another_kind_is_refused(files):
@@ -220,4 +220,4 @@ def test_the_example_of_the_help(files):
         "fit", "--help"
     )
     command = "fit samples.csv --labels samples.csv:class --unlabelled unknown -o my.proxcode --force"
-    assert record_of(*command.split())["samples without label"] == 30
+    assert record_of(*command.split())["samples without a label"] == 30

@@ -41,7 +41,7 @@ def what_was_read(*arguments):
             assert Path(entry["file"]).name in said[name]
             assert entry.get("array", "") in said[name]
             assert str(list(entry.get("columns", [""]))[-1]) in said[name]
-            assert ("without a label" in said[name]) == bool(entry.get("without label"))
+            assert ("without a label" in said[name]) == bool(entry.get("without a label"))
     return said, record
 
 

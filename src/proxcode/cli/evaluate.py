@@ -81,7 +81,7 @@ def evaluate(
         "left out": {f"{method} {bits}": reason for (method, bits), reason in evaluation.left_out.items()},
         "radius": fitted.radius_,
         "figure": str(figure),
-        "samples without label": n_unlabelled,
+        "samples without a label": n_unlabelled,
     }
     left_out = [f"{n_unlabelled:,} of {len(X):,} samples have no label and take no part."] if n_unlabelled else []
     show(as_json, record, lambda: "\n".join([report(evaluation, figure), *left_out]), read)

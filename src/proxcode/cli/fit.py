@@ -141,7 +141,7 @@ def fit(
     figures = learned_figures(model.history_, model.training_loss_)
     sizes = {"samples": len(model.codes_), **of, "samples of pairs": model.n_paired_samples_}
     n_unlabelled = count_unlabelled(near_pairs, y)
-    unlabelled = {} if n_unlabelled is None else {"samples without label": n_unlabelled}
+    unlabelled = {} if n_unlabelled is None else {"samples without a label": n_unlabelled}
     recall = recall_figure(getattr(model.proximity_, "recall_", 1.0))
     show(as_json, {"model": str(output), **figures, **sizes, **unlabelled, **recall}, read=read)
 

@@ -114,6 +114,11 @@ class ProximityOptions:
             raise ValueError(f"{self.labels} holds {n_labels} labels for {n_samples} samples: expected one each.")
         return found
 
+    def read_labels(self, n_samples: int, vectors: "VectorFile | None" = None) -> "NDArray[Any] | None":
+        """Return the labels of `take_labels` alone."""
+        found = self.take_labels(n_samples, vectors)
+        return None if found is None else found.labels
+
     def inputs(self, proximity: "Proximity", labels: "TakenLabels | None") -> dict[str, InputFile]:
         """Return what was read for near pairs: the labels, or the list of pairs of the proximity."""
         from proxcode.files import Taken, split_column

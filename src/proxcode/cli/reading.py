@@ -52,7 +52,7 @@ class InputFile:
         columns = None if self.taken.columns is None else list(self.taken.columns)
         found: dict[str, Any] = {"file": str(self.path), "files": None if self.n_files == 1 else self.n_files}
         found |= {"array": self.taken.array, "columns": columns, "rows": self.rows, "width": self.width}
-        found |= {"type": self.type, "without label": self.n_unlabelled}
+        found |= {"type": self.type, "without a label": self.n_unlabelled}
         return {name: value for name, value in found.items() if value is not None}
 
     def text(self) -> str:

@@ -64,6 +64,7 @@ class SameLabel(Proximity):
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
         """Return the pairs of samples with a label; those with equal labels are near."""
         classes = self.read(y)
+        self._check_minus_one(y, classes)
         if len(classes) != len(X):
             raise ValueError(f"X has {len(X)} samples but y has {len(classes)} labels: pass one label per sample.")
         samples = np.flatnonzero(classes != UNLABELLED)
@@ -75,14 +76,15 @@ class SameLabel(Proximity):
         """Return the labels as integers, in order of appearance, -1 for samples without a label."""
         if y is None:
             raise ValueError("y=None: SameLabel needs labels; call fit(X, y), or use WithinRadius().")
-        classes = class_numbers(y, self.unlabelled)
-        # With -1 as a class there would be two classes.
+        return class_numbers(y, self.unlabelled)
+
+    def _check_minus_one(self, y: Any, classes: NDArray[np.int64]) -> None:
+        """Raise ValueError for one class and samples of label -1, which are probably the other class."""
         if self.unlabelled == -1 and classes.max(initial=-1) == 0 and class_numbers(y).max() == 1:
             raise ValueError(
                 "y holds -1 and one other label, and -1 means no label: pass proximity=SameLabel(unlabelled=None), on "
                 "the command line --unlabelled '', if -1 is a class, or label samples of a second class."
             )
-        return classes
 
     def hash_function(self) -> HashFunction:
         return NewClassHash() if self.new_classes else KernelHash()
