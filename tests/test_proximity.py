@@ -122,6 +122,13 @@ def test_minus_one_and_other_labels_are_refused_only_where_one_class_would_be_le
     np.testing.assert_array_equal(SameLabel(unlabelled=0).find_pairs(np.zeros((3, 1)), [0, 1, 1]).samples, [1, 2])
 
 
+def test_a_later_batch_may_have_samples_of_one_class_and_some_without_a_label():
+    fitted = SameLabel().fit(np.zeros((4, 1)), [3, 4, -1, 4])
+    numbers, labels = fitted.numbered([-1, 4, "", 5])
+    assert (numbers.tolist(), labels) == ([-1, 1, -1, 2], [3, 4, 5])
+    assert fitted.numbered([-1, 4])[0].tolist() == [-1, 1]
+
+
 BLANKS = [["", "a", "b", "a"], ["  ", "a", "b", "a"], ["\t\n", "a", "b", "a"]]
 
 

@@ -5,21 +5,23 @@ A checkpoint is a model file with the bits learned so far: resuming a fit is loa
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import numbers
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts, Rounding
-from proxcode.hamming import Codes
+from proxcode.hamming import Codes, unpack
 from proxcode.hashing import HashFunction, KernelHash
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord
@@ -29,7 +31,7 @@ from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, code_digest, read_model, write_model
 from proxcode.storage.state import equal_json, fingerprint
 from proxcode.threshold import Threshold
-from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
+from proxcode.utils.validation import check_component, check_integer, check_number
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
@@ -37,8 +39,35 @@ Parameters = Mapping[str, Any]
 
 # Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
 MAY_DIFFER = ("n_bits", "verbose", "random_state")
+
+# Training codes that enter the digest of a bit, whose cost does not grow with their number, and digits of the digest.
+DIGEST_CODES, DIGEST_DIGITS = 1024, 16
 # Types of parameters of the constructor that are not None.
 TYPES = {"n_bits": int, "proximity": Proximity, "threshold": Threshold, "weights": Weights, "max_samples": int}
+
+
+class Update(NamedTuple):
+    """What one call of `update` learned.
+
+    Attributes
+    ----------
+    n_added : int
+        Number of samples that the model did not know.
+    n_relabelled : int
+        Number of samples that the model knew with another label.
+    n_repeated : int
+        Number of samples that the model knew with the same label.
+    n_unlabelled : int
+        Number of samples without a label, which are ignored.
+    new_classes : list
+        Labels that the model did not know.
+    """
+
+    n_added: int
+    n_relabelled: int
+    n_repeated: int
+    n_unlabelled: int
+    new_classes: list[Any]
 
 
 @dataclass
@@ -61,6 +90,9 @@ class Learned:
         Share of misplaced pairs in `codes`; NaN where a file of an earlier version does not hold it.
     n_paired : int
         Number of samples whose pairs took part in learning; 0 where a file of an earlier version does not hold it.
+    updates : list of Update
+    bit_digests : list of str
+        Digest of each bit at the training samples, of when it was learned.
     """
 
     seed: int
@@ -72,6 +104,16 @@ class Learned:
     unit: float = 1.0
     training_loss: float = math.nan
     n_paired: int = 0
+    updates: list[Update] = field(default_factory=list)
+    bit_digests: list[str] = field(default_factory=list)
+
+    def digest_bits(self) -> None:
+        """Add the digests of bits that have none yet, from their figures and the codes of the first samples."""
+        start = len(self.bit_digests)
+        bits = unpack(self.codes[:DIGEST_CODES], len(self.history))
+        for record, bit in zip(self.history[start:], bits.T[start:], strict=True):
+            digest = hashlib.sha256(json.dumps(record.numbers()).encode() + np.packbits(bit).tobytes())
+            self.bit_digests.append(digest.hexdigest()[:DIGEST_DIGITS])
 
 
 @dataclass(frozen=True)
@@ -94,6 +136,11 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
         if values.get("training_loss") is not None:
             learned.training_loss = float(values["training_loss"])
         learned.n_paired = check_integer("its n_paired", values.get("n_paired", 0), 0)
+        learned.updates = [Update(*record) for record in values.get("updates", ())]
+        learned.bit_digests = list(values.get("bit_digests", ()))
+        if learned.bit_digests and len(learned.bit_digests) != len(history):
+            raise ValueError(f"it holds digests of {len(learned.bit_digests)} of {len(history)} bits: save it again")
+        learned.digest_bits()
         check_component("proximity", learned.proximity, Proximity, "SameLabel()")
         check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
         if learned.hash_function.n_bits_ != len(history):
@@ -117,27 +164,30 @@ class SavingMixin(BaseEstimator):
         self.history_, self.codes_ = list(learned.history), learned.codes
         self.n_bits_, self.training_loss_ = len(self.history_), learned.training_loss
         self.n_paired_samples_ = learned.n_paired
+        self.updates_, self._bit_digests = list(learned.updates), list(learned.bit_digests)
         self.alpha_, self.radius_ = self.history_[-1].alpha, self.history_[-1].radius
 
     def _learned(self) -> Learned:
         """Return what was learned, from the fitted attributes."""
         fitted = self._seed, self._data, self.proximity_, self.hash_function_
         codes, unit, training_loss = self.codes_, self._unit, self.training_loss_
-        return Learned(*fitted, list(self.history_), codes, unit, training_loss, self.n_paired_samples_)
+        updates, digests = list(self.updates_), list(self._bit_digests)
+        return Learned(
+            *fitted, list(self.history_), codes, unit, training_loss, self.n_paired_samples_, updates, digests
+        )
 
-    def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
-        """Validate the training data of `extend`: the same as those of `fit`, up to rounding of X."""
-        X = check_samples(self, X, reset=False)
+    def _difference(self, X: NDArray[Any], y: Any) -> str | None:
+        """Return in which way the data of `extend` differ from those of `fit`, other than by rounding of X, or None."""
         if len(X) != len(self.codes_):
-            raise ValueError(f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same.")
+            return f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same."
         if fingerprint(X) != self._data["X"]:
             codes = self.encode(X)
             n_different = int((codes != self.codes_).any(axis=1).sum())
             if not self.error_correction or n_different > max(1, len(X) // 100):
-                raise ValueError("X differs from the samples of the original fit; pass the same ones in order.")
+                return "X differs from the samples of the original fit; pass the same ones in order."
         if fingerprint(self.proximity_.read(y)) != self._data["y"]:
-            raise ValueError("y differs from the labels of the original fit; pass the same ones in order.")
-        return X
+            return "y differs from the labels of the original fit; pass the same ones in order."
+        return None
 
     def save(self, path: FilePath, *, overwrite: bool = True) -> None:
         """Save the fitted model in one file, atomically and without pickle.
@@ -162,14 +212,13 @@ class SavingMixin(BaseEstimator):
     def fingerprint(self, n_bits: int | None = None) -> str:
         """Return a SHA-256 digest that tells codes of `n_bits` bits of this model from those of others; None: all bits.
 
-        It is the same after saving, loading and `extend`; indexes, stores and files of codes hold it.
+        It is the same after saving, loading, `extend` and `update`; indexes, stores and files of codes hold it.
         """
         check_is_fitted(self, "n_bits_")
         n_bits = self.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, self.n_bits_)
         learned = self._learned()
-        figures = [record.numbers() for record in learned.history[:n_bits]]
-        values = [self.n_features_in_, learned.data, learned.unit, learned.seed, figures]
-        return code_digest(learned.hash_function, values, learned.codes, n_bits)
+        values = [self.n_features_in_, learned.data, learned.unit, learned.seed, learned.bit_digests[:n_bits]]
+        return code_digest(learned.hash_function, values)
 
     def _stored(self) -> ModelFile:
         """Return the model as its file holds it."""
@@ -186,6 +235,8 @@ class SavingMixin(BaseEstimator):
             "unit": learned.unit,
             "training_loss": None if math.isnan(learned.training_loss) else learned.training_loss,
             "n_paired": learned.n_paired,
+            "updates": [list(update) for update in learned.updates],
+            "bit_digests": learned.bit_digests,
         }
         components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
         return ModelFile(_storable(self.get_params(deep=False)), components, values, learned.codes)

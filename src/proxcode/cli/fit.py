@@ -48,6 +48,11 @@ if TYPE_CHECKING:
     "the cut; 0 disables refinement, as in the paper.",
 )
 @click.option(
+    "--updatable",
+    is_flag=True,
+    help="Keep what `proxcode update` needs also with more than 20,000 vectors, up to 144 MB, or with --hash linear.",
+)
+@click.option(
     "--seed",
     type=SEED,
     default=0,
@@ -73,6 +78,7 @@ def fit(
     hash_name: str | None,
     paper: bool,
     refine_steps: int | None,
+    updatable: bool,
     seed: int,
     checkpoint: bool,
     samples: int | None,
@@ -104,12 +110,19 @@ def fit(
     own = {"--hash": hash_name, "--refine-steps": refine_steps, "--new-classes": options.new_classes or None}
     if paper and (given := [option for option, value in own.items() if value is not None]):
         raise click.UsageError(f"--paper has a hash function of its own: pass it without {' and '.join(given)}.")
-    if refine_steps is not None:
+    if updatable and (options.labels is None or options.new_classes or paper):
+        raise click.UsageError(
+            "--updatable applies to codes that are learned from --labels by --hash kernel or linear."
+        )
+    own_parameters = {"refine_steps": refine_steps, "updatable": updatable or None}
+    own_parameters = {name: value for name, value in own_parameters.items() if value is not None}
+    if own_parameters:
         has_pairs = any(near[name] is not None for name in ("labels", "pairs", "radius", "neighbors"))
         if hash_name is None and has_pairs and not options.new_classes:
             hash_name = "kernel"
         if hash_name not in ("kernel", "linear"):
-            raise click.UsageError("--refine-steps applies to --hash kernel and --hash linear: pass one of them.")
+            option = "--" + next(iter(own_parameters)).replace("_", "-")
+            raise click.UsageError(f"{option} applies to --hash kernel and --hash linear: pass one of them.")
     if samples is not None and options.pairs is not None:
         raise click.UsageError("--pairs names rows of all VECTORS: pass it without --samples.")
     finished_bits = output.with_name(f"{output.name}.checkpoint") if checkpoint else None
@@ -129,7 +142,7 @@ def fit(
         labels = options.take_labels(n_rows, source)
         rows = evenly_spaced(n_rows, samples or n_rows)
         X, y = in_memory(select(X, rows)), None if labels is None else labels.labels[rows]
-        model = _model(bits, options.proximity(y), hash_name, refine_steps, paper, seed)
+        model = _model(bits, options.proximity(y), hash_name, own_parameters, paper, seed)
 
         from proxcode.proximity import default_proximity
 
@@ -147,7 +160,7 @@ def fit(
 
 
 def _model(
-    bits: int, proximity: Any, hash_name: str | None, refine_steps: int | None, paper: bool, seed: int
+    bits: int, proximity: Any, hash_name: str | None, parameters: dict[str, Any], paper: bool, seed: int
 ) -> "ProximityPreservingCode":
     """Return the model that the options describe."""
     from proxcode import hashing
@@ -163,7 +176,7 @@ def _model(
         "reconstruction": hashing.ReconstructionHash,
         None: lambda: None,
     }
-    hash_function = hash_classes[hash_name](**({} if refine_steps is None else {"refine_steps": refine_steps}))
+    hash_function = hash_classes[hash_name](**parameters)
     return ProximityPreservingCode(
         bits, proximity=proximity, hash_function=hash_function, random_state=seed, verbose=True
     )

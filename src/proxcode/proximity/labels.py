@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from proxcode.hashing import HashFunction, KernelHash, NewClassHash
 from proxcode.pairs import FoundPairs, SameClassPairs, SharedLabelPairs
 from proxcode.proximity.base import Proximity
-from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks, warn_of_rare_classes, warn_of_small_classes
+from proxcode.storage.state import State
+from proxcode.utils.labels import (
+    UNLABELLED,
+    class_numbers,
+    distinct_labels,
+    label_masks,
+    warn_of_rare_classes,
+    warn_of_small_classes,
+)
 
 
 class SameLabel(Proximity):
@@ -32,6 +40,12 @@ class SameLabel(Proximity):
         Whether the code is for classes that are not in `fit`. It is then learned by `NewClassHash`, unless another hash
         function is given: from the samples, reshaped by what the labels show about them.
 
+    Attributes
+    ----------
+    classes_ : list or None
+        The labels of `fit` in order of appearance, for `ProximityPreservingCode.update`; None where there are more than
+        10,000, or labels that are neither numbers nor strings.
+
     Notes
     -----
     Labels may be any hashable values: numbers, strings, tuples. A string "-1" is a class.
@@ -47,15 +61,18 @@ class SameLabel(Proximity):
     array([0, 1, 1])
     """
 
+    classes_: list[Any] | None
+
     def __init__(self, unlabelled: Hashable = -1, balanced: bool = False, new_classes: bool = False) -> None:
         self.unlabelled = unlabelled
         self.balanced = balanced
         self.new_classes = new_classes
 
     def fit(self, X: NDArray[Any], y: Any = None) -> Self:
-        """Learn nothing; warn of rare classes, and of many small ones."""
+        """Keep the labels; warn of rare classes, and of many small ones."""
+        classes = self.read(y)
+        self.classes_ = distinct_labels(y, classes)
         if not self.new_classes:
-            classes = self.read(y)
             warn_of_small_classes(classes)
             if not self.balanced:
                 warn_of_rare_classes(classes, y)
@@ -65,8 +82,46 @@ class SameLabel(Proximity):
         """Return the pairs of samples with a label; those with equal labels are near."""
         classes = self.read(y)
         self._check_minus_one(y, classes)
-        if len(classes) != len(X):
-            raise ValueError(f"X has {len(X)} samples but y has {len(classes)} labels: pass one label per sample.")
+        return self._pairs_of(classes, len(X))
+
+    def find_numbered_pairs(self, X: NDArray[Any], y: Any) -> FoundPairs:
+        """Return the pairs of `find_pairs`, with classes numbered as in `classes_`."""
+        return self._pairs_of(self.numbered(y)[0], len(X))
+
+    def numbered(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
+        """Return labels as numbers of `classes_`, -1 for samples without a label, and `classes_` with new labels last.
+
+        Examples
+        --------
+        >>> SameLabel().fit(np.zeros((2, 1)), ["cat", "dog"]).numbered(["dog", None, "bird"])
+        (array([ 1, -1,  2]), ['cat', 'dog', 'bird'])
+        """
+        known = getattr(self, "classes_", None)
+        classes = self.read(y)
+        found = distinct_labels(y, classes)
+        if known is None or found is None:
+            raise ValueError(
+                "this model cannot be updated: it does not keep its labels, or y has more than 10,000 labels, or some "
+                "that are neither numbers nor strings; fit a new model with at most 10,000 such labels."
+            )
+        numbers = {label: number for number, label in enumerate(known)}
+        for label in found:
+            numbers.setdefault(label, len(numbers))
+        translated = np.array([*(numbers[label] for label in found), UNLABELLED], np.int64)
+        return translated[classes], list(numbers)
+
+    def state(self) -> State:
+        return State({"classes": getattr(self, "classes_", None)})
+
+    def restore(self, state: State) -> None:
+        classes = state.values.get("classes")
+        if not isinstance(classes, list | None) or len(set(classes or ())) < len(classes or ()):
+            raise ValueError("its classes are not distinct labels; save the model again")
+        self.classes_ = classes
+
+    def _pairs_of(self, classes: NDArray[np.int64], n_samples: int) -> FoundPairs:
+        if len(classes) != n_samples:
+            raise ValueError(f"X has {n_samples} samples but y has {len(classes)} labels: pass one label per sample.")
         samples = np.flatnonzero(classes != UNLABELLED)
         if len(samples) == 0:
             raise ValueError(f"all {len(classes)} samples are unlabelled: label some, or use WithinRadius().")

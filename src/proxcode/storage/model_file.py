@@ -5,7 +5,7 @@ A model file is a safetensors file (see `container.py`) of kind "model". Its JSO
 - versions: of proxcode and of the libraries it was fitted with, for information,
 - parameters: those of the constructor,
 - proximity, hash_function: the fitted components, by class, parameters and what they learned,
-- seed, history, training_loss, alpha, unit, n_features, feature_names: the rest of the fitted model,
+- seed, history, training_loss, alpha, unit, n_features, feature_names, updates, bit_digests: the rest of the model,
 - data: fingerprints of the training data, which are not in the file;
 
 arrays are tensors beside it, the codes of the training samples among them. Nothing in the file is executed: components
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxcode.hamming import Codes, check_codes, pack, unpack
+from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
 from proxcode.storage.container import content_digest, read_file, reading, write_file
 from proxcode.storage.state import plain_parameters
@@ -32,8 +32,6 @@ from proxcode.utils.validation import check_integer, check_number
 KIND = "model"
 SKOPS = "skops"
 COMPONENTS = ("proximity", "hash_function")
-# Training codes that enter the digest of a model: its cost does not grow with their number.
-DIGEST_CODES = 1024
 
 
 class ModelFile(NamedTuple):
@@ -72,10 +70,9 @@ def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes
     write_file(path, KIND, content, tensors, overwrite=overwrite)
 
 
-def code_digest(hash_function: Any, values: Sequence[Any], codes: Codes, n_bits: int) -> str:
-    """Return the SHA-256 of what determines codes of `n_bits` bits: hash function, values as JSON, training codes."""
-    described = {"hash function": plain_parameters(hash_function), "values": values}
-    return content_digest(described, {"codes": pack(unpack(codes[:DIGEST_CODES], n_bits).view(bool))})
+def code_digest(hash_function: Any, values: Sequence[Any]) -> str:
+    """Return the SHA-256 of what determines codes: the hash function, and values that JSON can hold."""
+    return content_digest({"hash function": plain_parameters(hash_function), "values": values}, {})
 
 
 def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelFile:

@@ -14,6 +14,8 @@ UNLABELLED = -1
 RARE = 5
 # Classes are many and small from this number of classes on, with two or more samples but fewer than this in the median.
 MANY, SMALL = 100, 10
+# Largest number of labels that a model keeps.
+MAX_KEPT = 10_000
 # Largest number of rare classes that a warning names.
 MAX_NAMED = 10
 
@@ -80,6 +82,27 @@ def _is_missing(label: Any) -> bool:
         or (isinstance(label, float | np.floating) and bool(np.isnan(label)))
         or (isinstance(label, str | bytes) and not label.strip())
     )
+
+
+def distinct_labels(y: Any, classes: NDArray[np.int64]) -> list[Any] | None:
+    """Return the labels in order of their numbers; None where they are too many, or neither numbers nor strings.
+
+    Examples
+    --------
+    >>> y = ["cat", "dog", None, "cat"]
+    >>> distinct_labels(y, class_numbers(y))
+    ['cat', 'dog']
+    """
+    numbers, first = np.unique(classes, return_index=True)
+    first = first[numbers != UNLABELLED]
+    if len(first) > MAX_KEPT:
+        return None
+    values = y.iloc if hasattr(y, "iloc") else y if isinstance(y, list | tuple) else np.asarray(y)
+    labels = [values[i] for i in first.tolist()]
+    labels = [label.tolist() if isinstance(label, np.ndarray | np.generic) else label for label in labels]
+    # A column, as scikit-learn accepts it.
+    labels = [label[0] if isinstance(label, list) else label for label in labels]
+    return labels if all(isinstance(label, str | int | float) for label in labels) else None
 
 
 def label_masks(indicator: Any) -> NDArray[np.uint64]:
