@@ -43,7 +43,7 @@ MODELS = [
     ProximityPreservingCode(n_bits=8, hash_function=ReconstructionHash()),
     ProximityPreservingCode(n_bits=8, proximity=SameLabel(new_classes=True)),
     ProximityPreservingCode(n_bits=8, proximity=WithinRadius(), error_correction=False),
-    ProximityPreservingCode(n_bits=8, proximity=SameLabel(unlabelled=-1), loss_target=0.05),
+    ProximityPreservingCode(n_bits=8, proximity=SameLabel(unlabelled=None), loss_target=0.05),
     ProximityPreservingCode(
         n_bits=8,
         threshold=EqualErrorThreshold(),

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts, Rounding
@@ -295,11 +295,12 @@ def _storable(parameters: Parameters) -> dict[str, Any]:
 def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunction) -> dict[str, Any]:
     """Return the parameters of the present version that stand for those of earlier ones.
 
-    1. A fit without labels was within a radius, which now has to be said.
+    1. A fit without labels was within a radius, and -1 was a label, which now has to be said.
     2. Renamed in format 2: `cut_points`, and `coupling`, which is now `refine_steps` of the hash function.
     """
-    if parameters["proximity"] is None and isinstance(proximity, WithinRadius):
-        parameters["proximity"] = WithinRadius()
+    was_default = isinstance(proximity, WithinRadius) or getattr(proximity, "unlabelled", -1) is None
+    if parameters["proximity"] is None and was_default:
+        parameters["proximity"] = clone(proximity)
     if "cut_points" in parameters:
         parameters["max_samples"] = parameters.pop("cut_points")
     steps = parameters.pop("coupling", None)

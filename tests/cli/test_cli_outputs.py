@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from helpers.command_line import without_progress
 from proxcode.cli import main
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes are POSIX's")
@@ -48,9 +49,10 @@ def refuse(*words):
     """Run a command that is expected to fail; return its sentence."""
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 1, result.output
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.removeprefix("Error: ").rstrip()
+    sentence = without_progress(result.stderr)
+    assert sentence.startswith("Error: ")
+    assert sentence.count("\n") == 1
+    return sentence.removeprefix("Error: ").rstrip()
 
 
 def content(folder):

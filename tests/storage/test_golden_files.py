@@ -31,9 +31,11 @@ ARCHITECTURE = "SkylakeX, SkylakeX"
 
 def expected_model(name):
     """Return the model of a golden file, with the parameters of the present version, not fitted."""
+    model = new_models().get(name)
     if name in UPGRADED:
-        return ProximityPreservingCode(n_bits=12, random_state=0, **UPGRADED[name])
-    return new_models()[name]
+        model = ProximityPreservingCode(n_bits=12, random_state=0, **UPGRADED[name])
+    # In all golden files -1 is a label.
+    return model.set_params(proximity=SameLabel(unlabelled=None)) if model.proximity is None else model
 
 
 def name_of(file):
@@ -127,6 +129,25 @@ def test_a_fit_without_labels_was_within_a_radius(number, tmp_path):
     checkpoint = shutil.copy(file, tmp_path / "fit.proxcode")
     with pytest.raises(ValueError, match="belongs to a fit with a different proximity"):
         model.set_params(proximity=None).fit(X, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_minus_one_was_a_class(number, tmp_path):
+    """Files of earlier versions hold `proximity=None` and `SameLabel(unlabelled=None)`, no longer the default."""
+    file = FOLDER / f"kernel_labels_{number}.proxcode"
+    assert read_file(file, "model").content["parameters"]["proximity"] is None
+    X, y = training_data("kernel_labels")
+    model = ProximityPreservingCode.load(file)
+    assert (repr(model.proximity), repr(model.proximity_)) == (2 * ("SameLabel(unlabelled=None)",))
+    # The digits 0 are -1: to this model they are a class as before.
+    renamed = np.where(y == 0, -1, y)
+    assert model.score(X, renamed) == model.score(X, y)
+    np.testing.assert_array_equal(clone(model).fit(X, renamed).codes_, clone(model).fit(X, y).codes_)
+    model.extend(13, X, renamed).save(tmp_path / "longer.proxcode")
+    assert ProximityPreservingCode.load(tmp_path / "longer.proxcode").proximity_.unlabelled is None
+    checkpoint = shutil.copy(file, tmp_path / "fit.proxcode")
+    with pytest.raises(ValueError, match="belongs to a fit with a different proximity"):
+        model.set_params(proximity=None).fit(X, y, checkpoint=checkpoint)
 
 
 def test_a_model_of_format_1_is_saved_in_the_present_format(tmp_path):

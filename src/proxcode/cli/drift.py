@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
+from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header, read_labelled
 from proxcode.cli.options import FILE, as_json, trust, vector_options
 from proxcode.cli.printing import show
+from proxcode.cli.reading import say
 
 
 @click.command()
@@ -32,12 +33,14 @@ def drift(
       proxcode drift my.proxcode new.npy --labels new_labels.npy
     """
     options = ProximityOptions(labels=labels)
-    X = VectorFile(vectors, key, columns).open(labels=labels, model=read_header(model)).read()
-    y = options.read_labels(len(X))
+    X, taken, vector_file = read_labelled(VectorFile(vectors, key, columns), options, read_header(model))
 
     from proxcode.pipeline import load
 
-    found = load(model, trusted=trust or None).drift(X, y)
+    fitted = load(model, trusted=trust or None)
+    read = {"vectors": vector_file, **options.inputs(fitted.proximity_, taken)}
+    say(read)
+    found = fitted.drift(X, None if taken is None else taken.labels)
     record = {
         "samples": found.n_samples,
         "change of bit balance": found.balance_change,
@@ -50,4 +53,4 @@ def drift(
         "action": found.action,
         "advice": found.advice,
     }
-    show(as_json, record)
+    show(as_json, record, read=read)

@@ -21,6 +21,7 @@ import click
 from proxcode.cli.inputs import VectorFile, check_bits, read_header
 from proxcode.cli.options import BITS, FILE, as_json, check_output, engine_options, force, trust, vector_options
 from proxcode.cli.printing import show
+from proxcode.cli.reading import InputFile, say
 
 if TYPE_CHECKING:
     from proxcode.files import Vectors
@@ -111,7 +112,9 @@ def _encode_many(
     from proxcode.encoding import encode_files, plan_outputs
     from proxcode.engines import make_engine
 
-    n_files = len(plan_outputs(vectors, output))
+    files = list(plan_outputs(vectors, output))
+    read = {"vectors": _first_readable(files, vectors, choice)}
+    say(read)
     with make_engine(*engine) as used:
         from proxcode.pipeline import load
 
@@ -119,14 +122,28 @@ def _encode_many(
         options = {**choice, "n_bits": bits, "engine": used, "overwrite": force, "progress": True}
         encoded = encode_files(fitted, vectors, output, **options)
     counts = {"files": len(encoded.outputs), "finished before": encoded.n_kept, "failed": len(encoded.failed)}
-    show(as_json, {"codes": str(output), **counts, "rows": encoded.rows, "bits": encoded.n_bits})
+    show(as_json, {"codes": str(output), **counts, "rows": encoded.rows, "bits": encoded.n_bits}, read=read)
     if encoded.failed:
         for reason in encoded.failed.values():
             click.echo(reason, err=True)
         raise click.ClickException(
-            f"{len(encoded.failed)} of {n_files} files were set aside, see {output / encoded.manifest.name}: the same "
-            "command tries them again."
+            f"{len(encoded.failed)} of {len(files)} files were set aside, see {output / encoded.manifest.name}: the "
+            "same command tries them again."
         )
+
+
+def _first_readable(files: list[Path], given: tuple[str, ...], choice: dict[str, Any]) -> InputFile:
+    """Return the array or the columns that are taken of the first file; one that cannot be read is set aside later."""
+    from proxcode.files import Taken, open_vectors
+
+    name, n_files = ", ".join(given) if len(files) > 1 else files[0], len(files)
+    for path in files:
+        try:
+            opened = open_vectors(path, key=choice["key"], columns=choice["columns"])
+        except (ValueError, OSError):
+            continue
+        return InputFile(name, opened.taken, None, opened.n_columns, type=str(opened.dtype), n_files=n_files)
+    return InputFile(name, Taken(), None, n_files=n_files)
 
 
 def _encode_one(
@@ -145,6 +162,9 @@ def _encode_one(
     _check_suffix(output)
     opened = source.open(model=header)
 
+    read = {"vectors": source.input_file(opened.taken, (opened.n_rows, opened.n_columns), opened.dtype)}
+    say(read)
+
     from proxcode.pipeline import load
     from proxcode.utils.progress import ProgressDisplay
 
@@ -161,7 +181,7 @@ def _encode_one(
             fitted, opened, output, identity=identity, n_bits=bits, overwrite=force, progress=progress
         )
     resumed = {"resumed at row": encoded.first_row} if encoded.first_row else {}
-    show(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed})
+    show(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed}, read=read)
 
 
 class Encoded(NamedTuple):

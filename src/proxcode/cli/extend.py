@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
+from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header, read_labelled
 from proxcode.cli.options import BITS, FILE, as_json, check_output, force, trust, vector_options
 from proxcode.cli.printing import learned_figures, show
+from proxcode.cli.reading import say
 
 
 @click.command()
@@ -45,18 +46,20 @@ def extend(
     header = read_header(model)
     if bits <= header.n_bits_:
         raise ValueError(f"--bits {bits}: expected more than {header.n_bits_}, the code length of the model.")
-    X = VectorFile(vectors, key, columns).open(labels=labels, model=header).read()
-    y = options.read_labels(len(X))
+    X, taken, vector_file = read_labelled(VectorFile(vectors, key, columns), options, header)
 
     from proxcode.pipeline import CodePipeline, load
 
     fitted = load(model, trusted=trust or None)
+    read = {"vectors": vector_file, **options.inputs(fitted.proximity_, taken)}
+    say(read)
     n_updates = len(fitted.updates_)
     # Progress is shown by the code, the last step of a pipeline; the file does not depend on it.
     code = fitted.steps[-1][1] if isinstance(fitted, CodePipeline) else fitted
     code.set_params(verbose=True)
-    fitted.extend(bits, X, y)
+    fitted.extend(bits, X, None if taken is None else taken.labels)
     code.set_params(verbose=False)
     fitted.save(output, overwrite=force)
     added = {"samples added": fitted.updates_[-1].n_added} if len(fitted.updates_) > n_updates else {}
-    show(as_json, {"model": str(output), **learned_figures(fitted.history_, fitted.training_loss_), **added})
+    figures = learned_figures(fitted.history_, fitted.training_loss_)
+    show(as_json, {"model": str(output), **figures, **added}, read=read)

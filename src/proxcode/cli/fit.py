@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, in_memory
+from proxcode.cli.inputs import ProximityOptions, VectorFile, count_unlabelled, in_memory
 from proxcode.cli.options import (
     BITS,
     COUNT,
@@ -19,6 +19,7 @@ from proxcode.cli.options import (
     vector_options,
 )
 from proxcode.cli.printing import learned_figures, recall_figure, show
+from proxcode.cli.reading import say
 
 if TYPE_CHECKING:
     from proxcode.code import ProximityPreservingCode
@@ -110,6 +111,7 @@ def fit(
     Examples:
       proxcode fit vectors.npy --labels labels.npy --bits 64 -o my.proxcode
       proxcode fit samples.csv --labels samples.csv:class -o my.proxcode
+      proxcode fit samples.csv --labels samples.csv:class --unlabelled unknown -o my.proxcode
       proxcode fit vectors.npy --pairs clicked.csv -o my.proxcode
       proxcode fit vectors.npy --neighbors 50 -o my.proxcode
       proxcode fit vectors.npy --labels labels.npy --paper -o my.proxcode
@@ -149,19 +151,27 @@ def fit(
     from proxcode.utils.samples import select
 
     with make_engine(engine or "local", scheduler) as cluster:
-        X = source.samples(labels=options.labels, engine=cluster)
+        X, vector_file = source.samples(labels=options.labels, engine=cluster)
         n_rows = len(X)
-        labels = options.read_labels(n_rows, source)
+        labels = options.take_labels(n_rows, source)
         rows = evenly_spaced(n_rows, samples or n_rows)
-        X, y = in_memory(select(X, rows)), None if labels is None else labels[rows]
-        code = _model(bits, options.proximity(), hash_name, own_parameters, paper, seed)
+        X, y = in_memory(select(X, rows)), None if labels is None else labels.labels[rows]
+        code = _model(bits, options.proximity(y), hash_name, own_parameters, paper, seed)
+
+        from proxcode.proximity import default_proximity
+
+        near_pairs = default_proximity(y) if code.proximity is None else code.proximity
+        read = {"vectors": vector_file, **options.inputs(near_pairs, labels)}
+        say(read)
         model = _with_transformers(code, scale, pca, seed, X)
         _fit_and_save(model, X, y, output, finished_bits, force)
     of = {} if samples is None else {"of": n_rows}
     figures = learned_figures(model.history_, model.training_loss_)
     sizes = {"samples": len(model.codes_), **of, "samples of pairs": model.n_paired_samples_}
+    n_unlabelled = count_unlabelled(near_pairs, y)
+    unlabelled = {} if n_unlabelled is None else {"samples without a label": n_unlabelled}
     recall = recall_figure(getattr(model.proximity_, "recall_", 1.0))
-    show(as_json, {"model": str(output), **figures, **sizes, **recall})
+    show(as_json, {"model": str(output), **figures, **sizes, **unlabelled, **recall}, read=read)
 
 
 def _model(

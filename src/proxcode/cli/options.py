@@ -63,6 +63,12 @@ proximity_options = _stacked(
         help="Samples with the same label, or a shared label of a 0/1 matrix, are near. FILE, FILE:COLUMN or FILE:KEY.",
     ),
     click.option(
+        "--unlabelled",
+        metavar="LABEL",
+        show_default="-1",
+        help="Label that means no label, as empty cells and NaN always do; '' for none, if -1 is a class.",
+    ),
+    click.option(
         "--pairs",
         type=FILE,
         help="File of near pairs, rows i, j; or of near and far pairs, rows i, j and near or far (also 1 or 0, +1 or "

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
+from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header, read_labelled
 from proxcode.cli.options import FILE, as_json, check_output, force, trust, vector_options
 from proxcode.cli.printing import show
+from proxcode.cli.reading import say
 
 
 @click.command()
@@ -41,13 +42,14 @@ def update(
     """
     options = ProximityOptions(labels=labels)
     check_output(output, force, vectors, labels, *options.label_files())
-    source = VectorFile(vectors, key, columns)
-    X = source.open(labels=labels, model=read_header(model)).read()
-    y = options.read_labels(len(X))
+    X, taken, vector_file = read_labelled(VectorFile(vectors, key, columns), options, read_header(model))
 
     from proxcode.pipeline import load
 
-    fitted = load(model, trusted=trust or None).update(X, y)
+    fitted = load(model, trusted=trust or None)
+    read = {"vectors": vector_file, **options.inputs(fitted.proximity_, taken)}
+    say(read)
+    fitted.update(X, None if taken is None else taken.labels)
     fitted.save(output, overwrite=force)
     learned = fitted.updates_[-1]
     record = {
@@ -58,4 +60,4 @@ def update(
         "samples without a label": learned.n_unlabelled,
         "new classes": learned.new_classes if as_json else ", ".join(map(str, learned.new_classes)) or "none",
     }
-    show(as_json, record)
+    show(as_json, record, read=read)

@@ -28,9 +28,10 @@ class SameLabel(Proximity):
 
     Parameters
     ----------
-    unlabelled : hashable, default=None
-        A value of y that means "no label": pairs of such samples are unknown. None and NaN always mean it. By default
-        -1 is a class like any other.
+    unlabelled : hashable, default=-1
+        A value of y that means "no label": pairs of such samples are unknown. The default is scikit-learn's convention
+        for semi-supervised learning. None, NaN and blank strings always mean it; with `unlabelled=None` nothing else
+        does, and -1 is a class like any other.
     balanced : bool, default=False
         Whether each class counts alike in the posteriors that bits are learned from. By default each sample does, and
         new samples of a rare class may get codes of frequent ones: `fit` warns of classes with less than a fifth of the
@@ -47,12 +48,22 @@ class SameLabel(Proximity):
 
     Notes
     -----
-    Labels may be any hashable values: numbers, strings, tuples.
+    Labels may be any hashable values: numbers, strings, tuples. A string "-1" is a class.
+
+    Labels -1 and one other value are refused, because no code could be learned from the samples of one class, and -1
+    is probably the other class: pass `unlabelled=None` for labels -1 and +1.
+
+    Examples
+    --------
+    >>> SameLabel().read(["cat", "dog", -1, "", "cat"])
+    array([ 0,  1, -1, -1,  0])
+    >>> SameLabel(unlabelled=None).read([-1, 1, 1])
+    array([0, 1, 1])
     """
 
     classes_: list[Any] | None
 
-    def __init__(self, unlabelled: Hashable = None, balanced: bool = False, new_classes: bool = False) -> None:
+    def __init__(self, unlabelled: Hashable = -1, balanced: bool = False, new_classes: bool = False) -> None:
         self.unlabelled = unlabelled
         self.balanced = balanced
         self.new_classes = new_classes
@@ -69,7 +80,9 @@ class SameLabel(Proximity):
 
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
         """Return the pairs of samples with a label; those with equal labels are near."""
-        return self._pairs_of(self.read(y), len(X))
+        classes = self.read(y)
+        self._check_minus_one(y, classes)
+        return self._pairs_of(classes, len(X))
 
     def find_numbered_pairs(self, X: NDArray[Any], y: Any) -> FoundPairs:
         """Return the pairs of `find_pairs`, with classes numbered as in `classes_`."""
@@ -115,10 +128,18 @@ class SameLabel(Proximity):
         return FoundPairs(samples, SameClassPairs(classes[samples], bool(self.balanced)))
 
     def read(self, y: Any) -> NDArray[np.int64]:
-        """Return the labels as integers, in order of appearance."""
+        """Return the labels as integers, in order of appearance, -1 for samples without a label."""
         if y is None:
             raise ValueError("y=None: SameLabel needs labels; call fit(X, y), or use WithinRadius().")
         return class_numbers(y, self.unlabelled)
+
+    def _check_minus_one(self, y: Any, classes: NDArray[np.int64]) -> None:
+        """Raise ValueError for one class and samples of label -1, which are probably the other class."""
+        if self.unlabelled == -1 and classes.max(initial=-1) == 0 and class_numbers(y).max() == 1:
+            raise ValueError(
+                "y holds -1 and one other label, and -1 means no label: pass proximity=SameLabel(unlabelled=None), on "
+                "the command line --unlabelled '', if -1 is a class, or label samples of a second class."
+            )
 
     def hash_function(self) -> HashFunction:
         return NewClassHash() if self.new_classes else KernelHash()
