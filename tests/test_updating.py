@@ -19,7 +19,7 @@ from proxcode import (
     unpack,
 )
 from proxcode.hashing.memory import row_digests
-from proxcode.saving import Update
+from proxcode.model.learned import Update
 
 N_BITS = 24
 NEW = 9

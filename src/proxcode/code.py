@@ -5,10 +5,10 @@ One call of `fit`
 1. resolves the components (`_resolve_components`),
 2. finds near and far pairs (`proximity.py`, `pairs/`),
 3. begins the training of the hash function (`hashing/`),
-4. learns bit after bit (`bits/`), saving the model from time to time if there is a checkpoint (`saving.py`),
+4. learns bit after bit (`bits/`), saving the model from time to time if there is a checkpoint (`model/saving.py`),
 5. sets the fitted attributes.
 
-`extend` does steps 2 to 5 with the proximity and the hash function already fitted; `update` is in `updating.py`.
+`extend` does steps 2 to 5 with the proximity and the hash function already fitted: see `model/updating.py`.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
-from proxcode.estimator import CodeEstimator
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction, SVMHash, as_hash_function
 from proxcode.metrics import area_under_curve, precision_recall
+from proxcode.model.checkpoints import open_checkpoint
+from proxcode.model.estimator import CodeEstimator
+from proxcode.model.learned import Learned
+from proxcode.model.saving import FilePath
+from proxcode.model.searching import SearchingMixin
+from proxcode.model.updating import UpdatingMixin
 from proxcode.pairs import FoundPairs
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
-from proxcode.saving import FilePath, Learned, SavingMixin, open_checkpoint
-from proxcode.searching import SearchingMixin
 from proxcode.storage.atomic import check_target
 from proxcode.storage.state import fingerprint
 from proxcode.storage.timer import CheckpointTimer
 from proxcode.threshold import Threshold
-from proxcode.updating import UpdatingMixin
 from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.html import HTMLSummaryMixin
 from proxcode.utils.progress import ProgressDisplay, shows_progress
@@ -52,7 +54,7 @@ from proxcode.utils.validation import (
 from proxcode.weights import Weights
 
 
-class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, UpdatingMixin, SavingMixin):
+class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, UpdatingMixin):
     """Learn short binary codes whose Hamming distance preserves your notion of near and far.
 
     The bits minimise, one after another, the logistic loss of all near and far pairs (y_ij = +1 and -1),
@@ -223,42 +225,6 @@ class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, U
             learned.proximity.fit(X, y)
         find_pairs = partial(learned.proximity.find_pairs, X, y)
         self._learn(learned, rules, X, find_pairs, n_bits, loss_target, checkpoint)
-        return self
-
-    @shows_progress
-    def extend(self, n_bits: int, X: ArrayLike, y: Any = None) -> Self:
-        """Learn further bits, up to `n_bits_ = n_bits`; those already learned are kept.
-
-        With the data of `fit` the code equals that of a fit with `n_bits` bits from the start. Codes that are learned
-        at once (`RotationHash`, `ReconstructionHash`, `NewClassHash`) cannot be extended. The parameter `n_bits` of the
-        constructor is not changed, and `loss_target` is ignored.
-
-        Parameters
-        ----------
-        n_bits : int
-            New code length, at least the present one.
-        X, y : the training data
-            Those of `fit`; a model does not keep them. A model that can be updated takes any samples with labels: it
-            learns what it does not know of them as in `update`, and further bits from their pairs alone.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self, "n_bits_")
-        n_bits = check_integer("n_bits", n_bits, self.n_bits_, MAX_BITS)
-        X = check_samples(self, X, reset=False)
-        _, _, rules = self._resolve_components(y)
-        difference = self._difference(X, y)
-        if not self.updates_ and difference is None:
-            learned = self._learned()
-            find_pairs = partial(learned.proximity.find_pairs, X, y)
-        elif self._is_updatable():
-            learned = self._updated_for_bits(X, y, rules)
-            find_pairs = partial(learned.proximity.find_numbered_pairs, X, y)
-        else:
-            raise ValueError(difference)
-        self._learn(learned, rules, X, find_pairs, n_bits, -math.inf)
         return self
 
     def _resolve_components(self, y: Any) -> tuple[Proximity, HashFunction, Rules]:

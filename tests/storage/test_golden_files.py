@@ -13,7 +13,7 @@ import proxcode
 from golden.make import FOLDER, new_models, new_pipelines, new_samples, training_data
 from helpers.processor import blas_architecture
 from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius, unpack
-from proxcode.saving import _upgraded
+from proxcode.model.saving import _upgraded
 from proxcode.storage.container import read_file
 
 PIPELINES = sorted(FOLDER.glob("pipeline_*.proxcode"))

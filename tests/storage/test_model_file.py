@@ -33,7 +33,7 @@ from proxcode.cut import (
     TruncatedRounding,
     VectorUpdate,
 )
-from proxcode.saving import component_classes
+from proxcode.model.saving import component_classes
 from proxcode.storage.components import ComponentReader, ComponentWriter
 from proxcode.storage.container import read_file
 from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, Threshold

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from proxcode.code import ProximityPreservingCode
 from proxcode.hamming import Codes, pack
 from proxcode.hashing.encoder import codes_of, without_codes
+from proxcode.model.saving import FilePath, component_classes, read
 from proxcode.pipeline.forms import traits
 from proxcode.pipeline.steps import (
     check_step_names,
@@ -30,7 +31,6 @@ from proxcode.pipeline.steps import (
     stored_step,
     with_output,
 )
-from proxcode.saving import FilePath, component_classes, read
 from proxcode.storage.components import ComponentReader, ComponentWriter
 from proxcode.storage.container import content_digest, read_file, reading
 from proxcode.storage.model_file import PIPELINE, load_objects, model_content, restored_model, write_content
@@ -38,7 +38,7 @@ from proxcode.utils.samples import Samples
 from proxcode.utils.validation import check_integer, check_samples
 
 if TYPE_CHECKING:
-    from proxcode.drift import Drift
+    from proxcode.model.drift import Drift
     from proxcode.search import FloatQueries, HammingIndex, Neighbors, ShardedIndex
     from proxcode.stores import CodeStore
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from proxcode.code import ProximityPreservingCode
+from proxcode.model.saving import FilePath
 from proxcode.pipeline.code_pipeline import CodePipeline
-from proxcode.saving import FilePath
 from proxcode.storage.container import kind_of
 from proxcode.storage.model_file import PIPELINE
 

@@ -2,30 +2,87 @@
 
 from __future__ import annotations
 
+import math
+from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from proxcode.bits import Rules, new_class_codes
+from proxcode.bits import MAX_BITS, Rules, new_class_codes
 from proxcode.cut.result import signs_of
-from proxcode.drift import Drift, drift_of
+from proxcode.hashing import HashFunction
 from proxcode.hashing.ridge import RidgeHash
-from proxcode.proximity import SameLabel
-from proxcode.saving import Learned, Update
+from proxcode.model.drift import Drift, drift_of
+from proxcode.model.learned import Learned, Update
+from proxcode.model.saving import FilePath, SavingMixin
+from proxcode.pairs import FoundPairs
+from proxcode.proximity import Proximity, SameLabel
 from proxcode.utils.labels import UNLABELLED
 from proxcode.utils.progress import shows_progress
 from proxcode.utils.samples import select
-from proxcode.utils.validation import check_samples, in_units
+from proxcode.utils.validation import check_integer, check_samples, in_units
 
 
-class UpdatingMixin:
-    """Learning from further samples."""
+class UpdatingMixin(SavingMixin):
+    """Further bits, and learning from further samples."""
 
-    updates_: list[Update]
-    _unit: float
+    @abstractmethod
+    def _resolve_components(self, y: Any) -> tuple[Proximity, HashFunction, Rules]:
+        """Return the components of the method, defaults for those that are None and copies of those to be fitted."""
+
+    @abstractmethod
+    def _learn(
+        self,
+        learned: Learned,
+        rules: Rules,
+        X: NDArray[Any],
+        find_pairs: Callable[[], FoundPairs],
+        n_bits: int,
+        loss_target: float,
+        checkpoint: FilePath | None = None,
+    ) -> None:
+        """Learn bits and keep them, finished or interrupted."""
+
+    @shows_progress
+    def extend(self, n_bits: int, X: ArrayLike, y: Any = None) -> Self:
+        """Learn further bits, up to `n_bits_ = n_bits`; those already learned are kept.
+
+        With the data of `fit` the code equals that of a fit with `n_bits` bits from the start. Codes that are learned
+        at once (`RotationHash`, `ReconstructionHash`, `NewClassHash`) cannot be extended. The parameter `n_bits` of the
+        constructor is not changed, and `loss_target` is ignored.
+
+        Parameters
+        ----------
+        n_bits : int
+            New code length, at least the present one.
+        X, y : the training data
+            Those of `fit`; a model does not keep them. A model that can be updated takes any samples with labels: it
+            learns what it does not know of them as in `update`, and further bits from their pairs alone.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "n_bits_")
+        n_bits = check_integer("n_bits", n_bits, self.n_bits_, MAX_BITS)
+        X = check_samples(self, X, reset=False)
+        _, _, rules = self._resolve_components(y)
+        difference = self._difference(X, y)
+        if not self.updates_ and difference is None:
+            learned = self._learned()
+            find_pairs = partial(learned.proximity.find_pairs, X, y)
+        elif self._is_updatable():
+            learned = self._updated_for_bits(X, y, rules)
+            find_pairs = partial(learned.proximity.find_numbered_pairs, X, y)
+        else:
+            raise ValueError(difference)
+        self._learn(learned, rules, X, find_pairs, n_bits, -math.inf)
+        return self
 
     @shows_progress
     def update(self, X: ArrayLike, y: Any) -> Self:
@@ -71,8 +128,8 @@ class UpdatingMixin:
         check_is_fitted(self, "n_bits_")
         samples = check_samples(self, X, reset=False)
         classes, labels = self._numbered(samples, y)
-        _, _, rules = self._resolve_components(y)  # type: ignore[attr-defined]
-        self._set_fitted(self._updated(in_units(samples, self._unit), classes, labels, rules))  # type: ignore[attr-defined]
+        _, _, rules = self._resolve_components(y)
+        self._set_fitted(self._updated(in_units(samples, self._unit), classes, labels, rules))
         return self
 
     def drift(self, X: ArrayLike, y: Any = None) -> Drift:
@@ -104,7 +161,7 @@ class UpdatingMixin:
 
     def _updatable_proximity(self) -> SameLabel:
         """Return the fitted proximity. Raises ValueError where the model does not learn from labels of samples."""
-        proximity, hash_function = self.proximity_, self.hash_function_  # type: ignore[attr-defined]
+        proximity, hash_function = self.proximity_, self.hash_function_
         if not isinstance(proximity, SameLabel) or not isinstance(hash_function, RidgeHash):
             raise ValueError(
                 f"this model cannot be updated: it was fitted with {type(proximity).__name__} and "
@@ -114,7 +171,7 @@ class UpdatingMixin:
 
     def _is_updatable(self) -> bool:
         """Return whether the model keeps what `update` needs."""
-        hash_function = self.hash_function_  # type: ignore[attr-defined]
+        hash_function = self.hash_function_
         return isinstance(hash_function, RidgeHash) and hash_function.memory_ is not None
 
     def _updated_for_bits(self, X: Any, y: Any, rules: Rules) -> Learned:
@@ -137,7 +194,7 @@ class UpdatingMixin:
 
     def _updated(self, X: Any, classes: NDArray[np.int64], labels: list[Any], rules: Rules) -> Learned:
         """Return what was learned, with further samples; X are samples in their units."""
-        learned: Learned = self._learned()  # type: ignore[attr-defined]
+        learned: Learned = self._learned()
         hash_function: Any = learned.hash_function
         known = learned.proximity.classes_
         labelled = np.flatnonzero(classes != UNLABELLED)

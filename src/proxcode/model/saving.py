@@ -1,19 +1,13 @@
-"""Fitted models as files, and checkpoints of a fit.
-
-A checkpoint is a model file with the bits learned so far: resuming a fit is loading it and learning the remaining bits.
-"""
+"""Fitted models as files."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import numbers
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +15,14 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts, Rounding
-from proxcode.hamming import Codes, unpack
 from proxcode.hashing import HashFunction, KernelHash
-from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord
+from proxcode.model.learned import Learned, Update
 from proxcode.proximity import Proximity, WithinRadius
-from proxcode.storage.components import ComponentWriter, with_subclasses
+from proxcode.storage.components import with_subclasses
 from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, code_digest, read_model, write_model
-from proxcode.storage.state import equal_json, fingerprint
+from proxcode.storage.state import fingerprint
 from proxcode.threshold import Threshold
 from proxcode.utils.validation import check_component, check_integer, check_number
 from proxcode.weights import Weights
@@ -37,83 +30,9 @@ from proxcode.weights import Weights
 FilePath = str | os.PathLike[str]
 Parameters = Mapping[str, Any]
 
-# Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
-MAY_DIFFER = ("n_bits", "verbose", "random_state")
 
-# Training codes that enter the digest of a bit, whose cost does not grow with their number, and digits of the digest.
-DIGEST_CODES, DIGEST_DIGITS = 1024, 16
 # Types of parameters of the constructor that are not None.
 TYPES = {"n_bits": int, "proximity": Proximity, "threshold": Threshold, "weights": Weights, "max_samples": int}
-
-
-class Update(NamedTuple):
-    """What one call of `update` learned.
-
-    Attributes
-    ----------
-    n_added : int
-        Number of samples that the model did not know.
-    n_relabelled : int
-        Number of samples that the model knew with another label.
-    n_repeated : int
-        Number of samples that the model knew with the same label.
-    n_unlabelled : int
-        Number of samples without a label, which are ignored.
-    new_classes : list
-        Labels that the model did not know.
-    """
-
-    n_added: int
-    n_relabelled: int
-    n_repeated: int
-    n_unlabelled: int
-    new_classes: list[Any]
-
-
-@dataclass
-class Learned:
-    """What a fit learns, and an extension continues.
-
-    Attributes
-    ----------
-    seed : int
-    data : dict of str to str or None
-        Fingerprints of X and y.
-    proximity : Proximity
-    hash_function : HashFunction
-    history : list of BitRecord
-    codes : ndarray of uint8
-        Packed codes of the training samples; empty before the first bit.
-    unit : float
-        What samples are multiplied by before they are hashed.
-    training_loss : float
-        Share of misplaced pairs in `codes`; NaN where a file of an earlier version does not hold it.
-    n_paired : int
-        Number of samples whose pairs took part in learning; 0 where a file of an earlier version does not hold it.
-    updates : list of Update
-    bit_digests : list of str
-        Digest of each bit at the training samples, of when it was learned.
-    """
-
-    seed: int
-    data: dict[str, str | None]
-    proximity: Proximity
-    hash_function: HashFunction
-    history: list[BitRecord] = field(default_factory=list)
-    codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
-    unit: float = 1.0
-    training_loss: float = math.nan
-    n_paired: int = 0
-    updates: list[Update] = field(default_factory=list)
-    bit_digests: list[str] = field(default_factory=list)
-
-    def digest_bits(self) -> None:
-        """Add the digests of bits that have none yet, from their figures and the codes of the first samples."""
-        start = len(self.bit_digests)
-        bits = unpack(self.codes[:DIGEST_CODES], len(self.history))
-        for record, bit in zip(self.history[start:], bits.T[start:], strict=True):
-            digest = hashlib.sha256(json.dumps(record.numbers()).encode() + np.packbits(bit).tobytes())
-            self.bit_digests.append(digest.hexdigest()[:DIGEST_DIGITS])
 
 
 @dataclass(frozen=True)
@@ -239,7 +158,7 @@ class SavingMixin(BaseEstimator):
             "bit_digests": learned.bit_digests,
         }
         components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
-        return ModelFile(_storable(self.get_params(deep=False)), components, values, learned.codes)
+        return ModelFile(storable(self.get_params(deep=False)), components, values, learned.codes)
 
     def _check_savable(self) -> None:
         """Raise TypeError for a subclass of the user's own: loading would give the base class."""
@@ -286,7 +205,7 @@ def component_classes() -> dict[str, type[BaseEstimator]]:
     return {**classes, "SemidefiniteGuess": AlonNaorGuess}
 
 
-def _storable(parameters: Parameters) -> dict[str, Any]:
+def storable(parameters: Parameters) -> dict[str, Any]:
     """Return parameters with a `random_state` that is not an integer replaced by None."""
     seed = parameters.get("random_state")
     return {**parameters, "random_state": seed if isinstance(seed, numbers.Integral) else None}
@@ -312,60 +231,3 @@ def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunc
             if "refine_steps" in hash_function.get_params():
                 hash_function.set_params(refine_steps=steps)
     return parameters
-
-
-def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_bits: int) -> Learned:
-    """Return what a checkpoint holds, `learned` if there is no file yet; raise ValueError for that of another fit.
-
-    Parameters
-    ----------
-    path : path
-    parameters : dict
-        Those of the model to be fitted.
-    learned : Learned
-        What the fit would start from.
-    n_bits : int
-        The code length asked for.
-    """
-    path, ours = Path(path), _fingerprints(parameters)
-    if not path.exists():
-        return learned
-    try:
-        saved = read(path)
-    except ValueError as error:
-        raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
-    theirs, found = _fingerprints(saved.parameters), saved.learned
-    different = [name for name in learned.data if learned.data[name] != found.data[name]]
-    different += [name for name in ours if name not in MAY_DIFFER and not equal_json(ours[name], theirs.get(name))]
-    if parameters["random_state"] is not None and learned.seed != found.seed:
-        different.append("random_state")
-    if different:
-        raise ValueError(
-            f"checkpoint {path} belongs to a fit with a different {', '.join(different)}: pass the same, or delete it "
-            "to start again."
-        )
-    if isinstance(found.hash_function, JointHash) and found.hash_function.n_planned_ != n_bits:
-        raise ValueError(
-            f"n_bits={n_bits}: {type(found.hash_function).__name__} learned the {found.hash_function.n_planned_} bits "
-            f"of checkpoint {path} at once; pass as many, or delete it to start again."
-        )
-    if len(found.history) > n_bits:
-        raise ValueError(
-            f"n_bits={n_bits}: checkpoint {path} holds {len(found.history)} bits; pass at least as many, or delete it."
-        )
-    return found
-
-
-def _fingerprints(parameters: Parameters) -> dict[str, Any]:
-    """Return each parameter in JSON, its arrays by fingerprint. Raises TypeError for what a checkpoint cannot hold."""
-    found = {}
-    for name, value in _storable(parameters).items():
-        writer = ComponentWriter(component_classes())
-        content = writer.value(value, name)
-        if writer.objects:
-            raise TypeError(
-                f"{name}={value!r} cannot be stored in a checkpoint: use a hash function of proxcode, or fit "
-                "without a checkpoint."
-            )
-        found[name] = [content, {key: fingerprint(array) for key, array in writer.tensors.items()}]
-    return found
