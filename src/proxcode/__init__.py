@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from proxcode.search import FloatQueries as FloatQueries
     from proxcode.search import HammingIndex as HammingIndex
     from proxcode.search import ShardedIndex as ShardedIndex
+    from proxcode.search import find_duplicates as find_duplicates
 
 __version__ = "0.1.0"
 _NAMES = {
@@ -54,7 +55,7 @@ _NAMES = {
         "SVMHash",
     ),
     "proximity": ("GivenPairs", "Nearest", "SameLabel", "SharedLabel", "WithinRadius"),
-    "search": ("FloatQueries", "HammingIndex", "ShardedIndex"),
+    "search": ("FloatQueries", "HammingIndex", "ShardedIndex", "find_duplicates"),
 }
 _MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605
