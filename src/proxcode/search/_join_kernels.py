@@ -11,6 +11,8 @@ from proxcode.utils.kernels import popcount
 
 # Codes whose smallest distance is compared with the radius before they are examined one by one.
 CHUNK = 64
+# Codes of which this first comparison is not worth its time.
+FEW = 8
 # Bits of the hash of a key, the upper half of an entry of a hash table; the lower half is the number of the row.
 HALF, LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 
@@ -176,7 +178,7 @@ def near_pairs(rows, entries, filters, ends, chunks, key, earlier, radius, state
                 state[0], state[1] = i, j
                 return n_found
             part = min(j + CHUNK, stop)
-            if part - j < CHUNK or _least_distance(filters, word, j, part) <= radius:
+            if part - j < FEW or _least_distance(filters, word, j, part) <= radius:
                 for k in range(j, part):
                     if popcount(filters[k] ^ word) <= radius:
                         a, b = np.int64(entries[i] & LOWER), np.int64(entries[k] & LOWER)
@@ -204,14 +206,15 @@ def are_linked(parents, entries, start, stop, low, high):
 
     Another thread may unite groups meanwhile: an entry of a group stays in it.
     """
-    root = _root(parents, np.int64(entries[start] & LOWER))
-    for i in range(start, stop):
-        if _root(parents, np.int64(entries[i] & LOWER)) != root:
-            return False
-    for i in range(low, high):
-        if _root(parents, np.int64(entries[i] & LOWER)) != root:
-            return False
-    return True
+    root, i = _root(parents, np.int64(entries[start] & LOWER)), start
+    while i < stop and _root(parents, np.int64(entries[i] & LOWER)) == root:
+        i += 1
+    if i < stop:
+        return False
+    i = low
+    while i < high and _root(parents, np.int64(entries[i] & LOWER)) == root:
+        i += 1
+    return i == high
 
 
 @kernel
@@ -237,7 +240,7 @@ def unite(parents, pairs):
 
 @kernel
 def number_groups(parents, order, starts, first, of_row, group):
-    """Number the groups of two or more codes in the order of their first codes; return the number of groups.
+    """Assign numbers to the groups of two or more codes, in the order of their first codes; return their number.
 
     Parameters
     ----------
@@ -302,14 +305,13 @@ def pairs_of_equal_codes(order, starts, state, pairs):
 
 
 @kernel
-def pairs_of_positions(order, starts, row_pairs, row_distances, state, pairs, distances):
-    """Write the pairs of positions of pairs of rows until the memory is full; return their number.
+def pairs_of_positions(order, starts, row_pairs, row_distances, state, n, pairs, distances):
+    """Write the pairs of positions of pairs of rows after the first n ones, until the memory is full.
 
-    `state` is the number of a pair of rows, and of a code of its first and of its second row; all pairs are written
-    once the first is the number of pairs of rows. It begins with zeros.
+    Returns the number of pairs written so far. `state` is the number of a pair of rows, and of a code of its first and
+    of its second row; all pairs are written once the first is the number of pairs of rows. It begins with zeros.
     """
-    k, i, j = state[0], state[1], state[2]
-    size, n = distances.size, 0
+    k, i, j, size = state[0], state[1], state[2], distances.size
     while k < row_distances.size:
         a, b = row_pairs[0, k], row_pairs[1, k]
         n_a, n_b = np.int64(starts[a + 1]) - starts[a], np.int64(starts[b + 1]) - starts[b]

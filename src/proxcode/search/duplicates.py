@@ -60,8 +60,8 @@ class Rows(NamedTuple):
     def of(cls, codes: Codes) -> Rows:
         """Collapse equal codes."""
         words = _row_words(codes)
-        order = np.lexsort(words.T[::-1])
-        words, order = words[order], order.astype(np.uint32)
+        order = np.lexsort(words.T[::-1]).astype(np.uint32)
+        words = words[order]
         is_first = np.ones(len(words), bool)
         # Word by word: a comparison of all words at once takes as much memory as they do.
         is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in words.T])
@@ -182,8 +182,8 @@ class Duplicates:
             for of_rows in found:
                 state = np.zeros(3, np.int64)
                 while state[0] < len(of_rows.distance):
-                    arrays = pairs[:, n_found:], distance[n_found:]
-                    n_found += pairs_of_positions(rows.order, rows.starts, *of_rows, state, *arrays)
+                    arguments = rows.order, rows.starts, *of_rows, state, n_found, pairs, distance
+                    n_found = pairs_of_positions(*arguments)
                     if n_found == BLOCK:
                         yield self._block(pairs, distance)
                         n_found = 0
@@ -239,8 +239,8 @@ def find_duplicates(
     array([0, 1, 4])
     >>> for pairs in found.pairs():
     ...     print(np.column_stack(pairs))
-    [[1 3 0]
-     [0 2 1]]
+    [[1 3 0]]
+    [[0 2 1]]
     """
     checked = check_codes(codes)
     n_bits = check_integer("n_bits", 8 * checked.shape[1] if n_bits is None else n_bits, 1, MAX_BITS)
@@ -256,7 +256,12 @@ def find_duplicates(
 def _row_words(codes: Codes) -> Words:
     """Return packed codes as 64-bit words, shape (n, n_words): the same memory if they are whole words in memory."""
     n, n_bytes = codes.shape
-    if n_bytes % 8 == 0 and codes.flags.c_contiguous and codes.ctypes.data % 8 == 0 and not isinstance(codes, np.memmap):
+    if (
+        n_bytes % 8 == 0
+        and codes.flags.c_contiguous
+        and codes.ctypes.data % 8 == 0
+        and not isinstance(codes, np.memmap)
+    ):
         return codes.view("<u8").astype(np.uint64, copy=False)
     words = np.empty((n, -(-n_bytes // 8)), np.uint64)
     for start in range(0, n, N_CONVERTED):

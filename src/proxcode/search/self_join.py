@@ -6,8 +6,8 @@
    bucket, and compare the codes of each bucket with one another.
 3. Report a pair only in the first key in which it agrees.
 4. Few chunks give few, short keys and large buckets; many chunks give many, long keys and small buckets. The m of the
-   smallest cost is chosen, which is estimated from a sample of the codes. Bits are dealt to the chunks in turn, the most
-   balanced ones first: bits that are almost always equal do not make up a chunk of their own.
+   smallest cost is chosen, which is estimated from a sample of the codes. Bits are dealt to the chunks in turn, the
+   most balanced ones first: bits that are almost always equal do not make up a chunk of their own.
 5. A comparison of all codes with one another is the key without chunks, whose one bucket has all codes. It is chosen if
    it costs less than any other way, and ends the join as soon as the hash tables have cost as much as it would have.
 
@@ -15,7 +15,7 @@ Costs are counted, not measured. Neither the pairs nor their order depend on the
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from itertools import combinations, pairwise
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ MAX_CHUNKS, MAX_KEYS = 64, 512
 # Pairs of codes below which all are compared.
 MIN_PAIRS = 2**22
 # Costs in nanoseconds: of one code in one hash table, of a comparison in a bucket, and in one large bucket.
-ENTRY_COST, PAIR_COST, SCAN_COST = 25.0, 0.8, 0.25
+ENTRY_COST, PAIR_COST, SCAN_COST = 45.0, 0.2, 0.11
 # Codes of a partition, which fits into the processor's cache, and the largest number of leading bits that divide.
 PARTITION, MAX_PARTITION_BITS = 4096, 12
 # Ranges of rows that are counted and written in parallel, and ranges of partitions that are sorted in parallel.
@@ -56,6 +56,8 @@ TASK_PAIRS = 2**24
 TILE_ROWS, TILE_COLUMNS = 2048, 16_384
 # Pairs that are found at a time.
 BLOCK = 2**16
+# The key without chunks: all codes are compared.
+EVERYTHING = np.uint64(0)
 
 
 class RowPairs(NamedTuple):
@@ -103,7 +105,7 @@ class Table(NamedTuple):
     def tiles(self) -> Iterator[Tile]:
         """Divide the comparisons into tasks."""
         start, n_pairs = 0, 0
-        for first, last, n_own in zip(self.edges[:-1].tolist(), self.edges[1:].tolist(), self.n_pairs.tolist()):
+        for (first, last), n_own in zip(pairwise(self.edges.tolist()), self.n_pairs.tolist(), strict=True):
             if n_pairs and n_pairs + n_own > TASK_PAIRS:
                 yield Tile(start, first, start, first, n_pairs)
                 start, n_pairs = first, 0
@@ -158,7 +160,7 @@ class SelfJoin:
         self.rows, self.radius, self.n_threads = rows, min(radius, n_bits), n_threads
         self.keys = choose_keys(rows, n_bits, self.radius)
 
-    def pairs(self, parents: Parents | None = None, *, verbose: bool = False) -> Iterator[RowPairs]:
+    def pairs(self, parents: Parents | None = None, *, verbose: bool = False) -> Generator[RowPairs, None, None]:
         """Yield all pairs in blocks.
 
         Parameters
@@ -168,21 +170,25 @@ class SelfJoin:
         verbose : bool, default=False
             Whether progress is shown.
         """
-        n, n_keys = len(self.rows), len(self.keys.chosen)
-        spent, limit = 0.0, _scan_cost(n)
-        with ProgressDisplay("compared", "codes", n * n_keys, shown=verbose) as progress:
-            for number, key in enumerate(self.keys.chosen):
-                table = self._table(self.keys.mask(key))
-                spent += ENTRY_COST * n + PAIR_COST * int(table.n_pairs.sum())
-                is_last = bool(key) and spent > limit
-                if is_last:
+        n = len(self.rows)
+        with ProgressDisplay("compared", "codes", n * len(self.keys.chosen), shown=verbose) as progress:
+            for number, (key, table) in enumerate(self._tables()):
+                if key == EVERYTHING:
                     progress.total = n * (number + 1)
-                    table, key = self._one_bucket(), np.uint64(0)
                 yield from self._compare(table, key, number, parents, progress)
-                if is_last:
-                    return
-                # Frees its memory before the next one is built.
-                del table
+
+    def _tables(self) -> Iterator[tuple[np.uint64, Table]]:
+        """Yield the keys with their hash tables; once these cost as much as comparing all codes, this ends them."""
+        n, spent = len(self.rows), 0.0
+        # All hash tables use the same memory, one after another.
+        memory = np.empty(n, np.uint64), np.empty(n, np.uint64), np.empty(n, np.uint32)
+        for key in self.keys.chosen:
+            table = self._table(key, *memory)
+            spent += ENTRY_COST * n + PAIR_COST * int(table.n_pairs.sum())
+            if key != EVERYTHING and spent > _scan_cost(n):
+                yield EVERYTHING, self._table(EVERYTHING, *memory)
+                return
+            yield key, table
 
     def _compare(
         self, table: Table, key: np.uint64, n_earlier: int, parents: Parents | None, progress: ProgressDisplay
@@ -219,25 +225,28 @@ class SelfJoin:
             shown = n * compared // total
         progress.update(n - shown)
 
-    def _table(self, mask: Words) -> Table:
-        """Sort all codes into buckets by the bits under a mask."""
-        if not mask.any():
-            return self._one_bucket()
-        n = len(self.rows)
+    def _table(self, key: np.uint64, entries: Words, filters: Words, ends: NDArray[np.uint32]) -> Table:
+        """Sort all codes into buckets by the bits of a key; the arrays are overwritten."""
+        n, mask = len(self.rows), self.keys.mask(key)
+        if key == EVERYTHING:
+            fill_filters(self.rows, filters)
+            entries[:], ends[:] = np.arange(n, dtype=np.uint64), n
+            return Table(entries, filters, ends, np.array([0, n]), np.array([n * (n - 1) // 2]))
         n_partition_bits = min(MAX_PARTITION_BITS, max(0, round(math.log2(n / PARTITION))))
         shift, n_partitions = 32 - n_partition_bits, 1 << n_partition_bits
         ranges = list(enumerate(pairwise(_edges(n, N_RANGES))))
         counts = np.zeros((len(ranges), n_partitions), np.int64)
-        in_threads(lambda task: count_partitions(self.rows, mask, *task[1], shift, counts[task[0]]), ranges, self.n_threads)
+        in_threads(
+            lambda task: count_partitions(self.rows, mask, *task[1], shift, counts[task[0]]), ranges, self.n_threads
+        )
         places = np.cumsum(np.append(0, counts.T.ravel()[:-1])).reshape(n_partitions, -1).T.copy()
         edges = np.append(places[0], n)
-        entries, filters = np.empty(n, np.uint64), np.empty(n, np.uint64)
 
         def fill(task: Any) -> None:
             fill_partitions(self.rows, mask, *task[1], shift, places[task[0]], entries, filters)
 
         in_threads(fill, ranges, self.n_threads)
-        ends, n_pairs = np.empty(n, np.uint32), np.empty(n_partitions, np.int64)
+        n_pairs = np.empty(n_partitions, np.int64)
 
         def sort(of: tuple[int, int]) -> None:
             own = edges[of[0] : of[1] + 1]
@@ -247,19 +256,11 @@ class SelfJoin:
         in_threads(sort, list(pairwise(_edges(n_partitions, N_RANGES))), self.n_threads)
         return Table(entries, filters, ends, edges, n_pairs)
 
-    def _one_bucket(self) -> Table:
-        """Return the hash table of the key without chunks."""
-        n = len(self.rows)
-        filters = np.empty(n, np.uint64)
-        fill_filters(self.rows, filters)
-        edges, n_pairs = np.array([0, n]), np.array([n * (n - 1) // 2])
-        return Table(np.arange(n, dtype=np.uint64), filters, np.full(n, n, np.uint32), edges, n_pairs)
-
 
 def choose_keys(rows: Words, n_bits: int, radius: int) -> Keys:
     """Return the keys of the smallest estimated cost; one key without chunks if all codes are to be compared."""
     n, n_words = rows.shape
-    best, smallest = Keys(np.zeros((0, n_words), np.uint64), np.zeros(1, np.uint64)), _scan_cost(n)
+    best, smallest = Keys(np.zeros((0, n_words), np.uint64), np.array([EVERYTHING])), _scan_cost(n)
     if n * (n - 1) // 2 < MIN_PAIRS:
         return best
     sampled = rows if n <= N_SAMPLED else rows[np.random.default_rng(0).choice(n, N_SAMPLED, replace=False)]
@@ -271,7 +272,9 @@ def choose_keys(rows: Words, n_bits: int, radius: int) -> Keys:
         if n_keys > MAX_KEYS or ENTRY_COST * n * n_keys > smallest:
             break
         keys = _divided(order, n_chunks, radius, n_words)
-        cost = ENTRY_COST * n * n_keys + PAIR_COST * sum(_expected_pairs(sampled & keys.mask(key), n) for key in keys.chosen)
+        cost = ENTRY_COST * n * n_keys + PAIR_COST * sum(
+            _expected_pairs(sampled & keys.mask(key), n) for key in keys.chosen
+        )
         if cost < smallest:
             best, smallest = keys, cost
     return best
@@ -288,7 +291,9 @@ def _divided(order: NDArray[np.int64], n_chunks: int, radius: int, n_words: int)
 def _expected_pairs(masked: Words, n: int) -> float:
     """Estimate how many pairs of n codes have equal keys, from the keys of a sample."""
     # Sums of products with odd numbers tell the keys of several words apart.
-    factors = np.random.default_rng(1).integers(2**63, size=masked.shape[1], dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+    factors = np.random.default_rng(1).integers(2**63, size=masked.shape[1], dtype=np.uint64) * np.uint64(
+        2
+    ) + np.uint64(1)
     _, counts = np.unique((masked * factors).sum(axis=1), return_counts=True)
     n_sampled = len(masked)
     return float((counts * (counts - 1)).sum()) * n * (n - 1) / (2.0 * n_sampled * (n_sampled - 1))
