@@ -6,7 +6,7 @@ Codes are random, of 64 bits; 5 % of them are planted duplicates at distance 1 t
 chains: duplicates of a duplicate. Each size runs in a child process of its own, from a memory-mapped .npy file to the
 groups, kernels compiled before. It is verified that
 
-- the groups are those of the planted duplicates: random codes have no others by chance, which is counted,
+- the groups are those of the planted duplicates; random codes are hardly ever within the radius by chance,
 - the pairs among the first 20,000 codes are those of a comparison of all of them, with NumPy.
 
 At the first size the same pairs are found by `HammingIndex.within`, one query for each code: by a scan of all codes
@@ -47,6 +47,14 @@ def planted(rng, n):
         bits[flipped] ^= 1
         codes[code] = np.packbits(bits)
     return codes, source
+
+
+def plant(n, folder):
+    """Write codes and their sources to files."""
+    codes, source = planted(np.random.default_rng(0), n)
+    np.save(folder / "codes.npy", codes)
+    np.save(folder / "source.npy", source)
+    print(json.dumps({}))
 
 
 def firsts_of(source):
@@ -123,18 +131,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--size", type=int, default=1_000_000)
     parser.add_argument("--large", type=int, default=10_000_000)
-    parser.add_argument("--child", choices=["run", "compare"], help=argparse.SUPPRESS)
+    parser.add_argument("--child", choices=["plant", "run", "compare"], help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
-        {"run": run, "compare": compare}[arguments.child](arguments.size, arguments.folder)
+        {"plant": plant, "run": run, "compare": compare}[arguments.child](arguments.size, arguments.folder)
         return
     rows = []
     for n in (arguments.size, arguments.large):
         with tempfile.TemporaryDirectory() as folder:
-            codes, source = planted(np.random.default_rng(0), n)
-            np.save(Path(folder, "codes.npy"), codes)
-            np.save(Path(folder, "source.npy"), source)
+            # In a child too: the peak memory of a process begins with that of its parent.
+            in_child(__file__, "--child", "plant", "--size", n, "--folder", folder)
             figures = {"n": n, "bits": N_BITS, "radius": RADIUS}
             figures |= in_child(__file__, "--child", "run", "--size", n, "--folder", folder)
             searches = dict.fromkeys(("scan_seconds", "tables_seconds", "build_seconds"))

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, Words, check_codes, to_words
-from proxcode.search._join_kernels import number_groups, pairs_of_equal_codes, pairs_of_positions, unite
+from proxcode.search._group_kernels import number_groups, pairs_of_equal_codes, pairs_of_positions, unite
 from proxcode.search.index import MAX_THREADS
 from proxcode.search.planes import MAX_CODES
 from proxcode.search.self_join import BLOCK, SelfJoin

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.hamming import Words
+from proxcode.search._group_kernels import are_linked
 from proxcode.search._join_kernels import (
-    are_linked,
     count_partitions,
     fill_filters,
     fill_partitions,
