@@ -6,8 +6,9 @@
    bucket, and compare the codes of each bucket with one another.
 3. Report a pair only in the first key in which it agrees.
 4. Few chunks give few, short keys and large buckets; many chunks give many, long keys and small buckets. The m of the
-   smallest cost is chosen, which is estimated from a sample of the codes. Bits are dealt to the chunks in turn, the
-   most balanced ones first: bits that are almost always equal do not make up a chunk of their own.
+   smallest cost is chosen, estimated from a sample of the codes; pairs within the radius, met in each key in which they
+   agree, are a part of it. Bits are dealt to the chunks in turn, the most balanced ones first: bits that are almost
+   always equal do not make up a chunk of their own.
 5. A comparison of all codes with one another is the key without chunks, whose one bucket has all codes. It is chosen if
    it costs less than any other way, and ends the join as soon as the hash tables have cost as much as it would have.
 
@@ -36,14 +37,15 @@ from proxcode.utils.threads import in_order, in_threads
 
 Parents = NDArray[np.uint32]
 
-# Codes from which costs are estimated.
-N_SAMPLED = 4096
+# Codes from which costs are estimated, and those of them that are compared with the others.
+N_SAMPLED, N_COMPARED = 4096, 512
 # Largest number of chunks, the bits of a word, and of keys.
 MAX_CHUNKS, MAX_KEYS = 64, 512
 # Pairs of codes below which all are compared.
 MIN_PAIRS = 2**22
-# Costs in nanoseconds: of one code in one hash table, of a comparison in a bucket, and in one large bucket.
-ENTRY_COST, PAIR_COST, SCAN_COST = 45.0, 0.2, 0.11
+# Costs in nanoseconds: of one code in one hash table, of a comparison in a bucket, and in one large bucket; of a pair
+# within the radius, in each key in which it agrees.
+ENTRY_COST, PAIR_COST, SCAN_COST, NEAR_COST = 45.0, 0.2, 0.11, 30.0
 # Codes of a partition, which fits into the processor's cache, and the largest number of leading bits that divide.
 PARTITION, MAX_PARTITION_BITS = 4096, 12
 # Ranges of rows that are counted and written in parallel, and ranges of partitions that are sorted in parallel.
@@ -146,14 +148,7 @@ def _square(start: int, stop: int) -> Iterator[Tile]:
 class SelfJoin:
     """Pairs of distinct codes up to a Hamming distance.
 
-    Parameters
-    ----------
-    rows : ndarray of uint64, shape (n, n_words)
-        Distinct codes.
-    n_bits : int
-    radius : int
-    n_threads : int or None
-        None: all cores.
+    `rows` are distinct codes as words, shape (n, n_words); `n_threads=None` uses all cores.
     """
 
     def __init__(self, rows: Words, n_bits: int, radius: int, n_threads: int | None) -> None:
@@ -213,8 +208,7 @@ class SelfJoin:
             n_entries = tile.stop - tile.start + tile.high - tile.low
             return parents is not None and n_entries < BLOCK and are_linked(parents, table.entries, *tile[:4])
 
-        n, total, compared = len(self.rows), max(1, int(table.n_pairs.sum())), 0
-        shown = 0
+        n, total, compared, shown = len(self.rows), max(1, int(table.n_pairs.sum())), 0, 0
         for tile, state, found in in_order(begin, table.tiles(), self.n_threads):
             yield found
             # A task stops where its memory is full: what is left is found here.
@@ -236,9 +230,11 @@ class SelfJoin:
         shift, n_partitions = 32 - n_partition_bits, 1 << n_partition_bits
         ranges = list(enumerate(pairwise(_edges(n, N_RANGES))))
         counts = np.zeros((len(ranges), n_partitions), np.int64)
-        in_threads(
-            lambda task: count_partitions(self.rows, mask, *task[1], shift, counts[task[0]]), ranges, self.n_threads
-        )
+
+        def count(task: Any) -> None:
+            count_partitions(self.rows, mask, *task[1], shift, counts[task[0]])
+
+        in_threads(count, ranges, self.n_threads)
         places = np.cumsum(np.append(0, counts.T.ravel()[:-1])).reshape(n_partitions, -1).T.copy()
         edges = np.append(places[0], n)
 
@@ -260,24 +256,35 @@ class SelfJoin:
 def choose_keys(rows: Words, n_bits: int, radius: int) -> Keys:
     """Return the keys of the smallest estimated cost; one key without chunks if all codes are to be compared."""
     n, n_words = rows.shape
-    best, smallest = Keys(np.zeros((0, n_words), np.uint64), np.array([EVERYTHING])), _scan_cost(n)
+    best = Keys(np.zeros((0, n_words), np.uint64), np.array([EVERYTHING]))
     if n * (n - 1) // 2 < MIN_PAIRS:
         return best
-    sampled = rows if n <= N_SAMPLED else rows[np.random.default_rng(0).choice(n, N_SAMPLED, replace=False)]
-    bits = np.unpackbits(np.ascontiguousarray(sampled).astype("<u8").view(np.uint8), axis=1, count=n_bits)
+    sampled = rows[np.random.default_rng(0).choice(n, min(n, N_SAMPLED), replace=False)]
+    near, cost_of_near = _near_differences(sampled, radius, n)
+    smallest = _scan_cost(n) + cost_of_near * len(near)
+    bits = np.unpackbits(sampled.astype("<u8").view(np.uint8), axis=1, count=n_bits)
     # The most balanced bits first.
     order = np.argsort(np.abs(bits.mean(axis=0) - 0.5), kind="stable")
     for n_chunks in range(radius + 1, min(MAX_CHUNKS, n_bits) + 1):
-        n_keys = math.comb(n_chunks, radius)
-        if n_keys > MAX_KEYS or ENTRY_COST * n * n_keys > smallest:
+        cost = ENTRY_COST * n * math.comb(n_chunks, radius)
+        if math.comb(n_chunks, radius) > MAX_KEYS or cost > smallest:
             break
         keys = _divided(order, n_chunks, radius, n_words)
-        cost = ENTRY_COST * n * n_keys + PAIR_COST * sum(
-            _expected_pairs(sampled & keys.mask(key), n) for key in keys.chosen
-        )
+        for mask in map(keys.mask, keys.chosen):
+            cost += PAIR_COST * _expected_pairs(sampled & mask, n)
+            # A near pair is met in every key in which it agrees.
+            cost += cost_of_near * int((~(near & mask).any(axis=1)).sum())
         if cost < smallest:
             best, smallest = keys, cost
     return best
+
+
+def _near_differences(sampled: Words, radius: int, n: int) -> tuple[Words, float]:
+    """Return the differing bits of sampled pairs within the radius, and the cost of the pairs that each stands for."""
+    some, others = np.split(sampled, [min(N_COMPARED, len(sampled) // 2)])
+    distance = sum(np.bitwise_count(a[:, None] ^ b).astype(np.uint16) for a, b in zip(some.T, others.T, strict=True))
+    first, second = np.nonzero(distance <= radius)
+    return some[first] ^ others[second], NEAR_COST * n * (n - 1) / 2 / (len(some) * len(others))
 
 
 def _divided(order: NDArray[np.int64], n_chunks: int, radius: int, n_words: int) -> Keys:
