@@ -38,7 +38,7 @@ from proxcode.utils.threads import in_order, in_threads
 Parents = NDArray[np.uint32]
 
 # Codes from which costs are estimated, and those of them that are compared with the others.
-N_SAMPLED, N_COMPARED = 4096, 512
+N_SAMPLED, N_COMPARED = 4096, 128
 # Largest number of chunks, the bits of a word, and of keys.
 MAX_CHUNKS, MAX_KEYS = 64, 512
 # Pairs of codes below which all are compared.
