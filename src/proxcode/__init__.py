@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from proxcode.search import FloatQueries as FloatQueries
     from proxcode.search import HammingIndex as HammingIndex
     from proxcode.search import ShardedIndex as ShardedIndex
+    from proxcode.search import find_duplicates as find_duplicates
 
 __version__ = "0.1.0"
 _NAMES = {
@@ -57,7 +58,7 @@ _NAMES = {
     ),
     "pipeline": ("CodePipeline", "load"),
     "proximity": ("GivenPairs", "Nearest", "SameLabel", "SharedLabel", "WithinRadius"),
-    "search": ("FloatQueries", "HammingIndex", "ShardedIndex"),
+    "search": ("FloatQueries", "HammingIndex", "ShardedIndex", "find_duplicates"),
 }
 _MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605

@@ -17,7 +17,9 @@ from proxcode.cli.printing import cell
 N_BITS = 20
 COMMAND = Path(sys.executable).parent / "proxcode"
 # A line that commands write at most every 10 seconds, as they may on a busy machine.
-PROGRESS = re.compile(r"^(learned|encoded|loaded|found|finished|measured) [\d,]+ (of [\d,]+ )?.*\n", re.MULTILINE)
+PROGRESS = re.compile(
+    r"^(learned|encoded|loaded|found|finished|measured|compared) [\d,]+ (of [\d,]+ )?.*\n", re.MULTILINE
+)
 # A line that says what a command read.
 READ = re.compile(r"^read ([a-z]+): (.*)\n", re.MULTILINE)
 

@@ -17,6 +17,7 @@ VERBS = (
     "fit",
     "encode",
     "search",
+    "dedupe",
     "load",
     "evaluate",
     "drift",

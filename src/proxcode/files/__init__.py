@@ -6,6 +6,7 @@ An unreadable file raises an exception with a one-sentence message: `FileNotFoun
 
 from proxcode.files._arrays import KEYED_FORMATS
 from proxcode.files._base import Column, FilePath, Taken, Vectors
+from proxcode.files.appending import append_table
 from proxcode.files.code_files import ArrayCodes, CodeFile, open_codes
 from proxcode.files.graphs import Graph, read_graph
 from proxcode.files.labels import TakenLabels, label_files, read_labels, read_pairs, split_column, take_labels
@@ -25,6 +26,7 @@ __all__ = [
     "Taken",
     "TakenLabels",
     "Vectors",
+    "append_table",
     "check_suffix",
     "holds_vectors",
     "is_empty",
