@@ -5,11 +5,14 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.metrics import pairwise_distances
+from sklearn.preprocessing import StandardScaler
 
-from proxcode import HammingIndex, ProximityPreservingCode, WithinRadius
-from proxcode.evaluation import SearchRow, evaluate_search, rankings
+from proxcode import CodePipeline, HammingIndex, ProximityPreservingCode, SameLabel, WithinRadius
+from proxcode.evaluation import SearchRow, evaluate, evaluate_search, rankings
 from proxcode.evaluation import measures as measures_module
 from proxcode.evaluation.distances import CosineDistances, EuclideanDistances, own_rows
 from proxcode.evaluation.measures import Measures
@@ -347,6 +350,121 @@ def test_distances_of_extreme_scales():
     np.testing.assert_allclose(far, pairwise_distances(Q, X) ** 2, rtol=1e-8)
 
 
+# Samples without a label
+
+
+def with_gaps(labels, every, missing):
+    """Return labels of which every so many are replaced by a value that means no label."""
+    gaps = np.arange(len(labels)) % every == 0
+    return np.where(gaps, missing, labels.astype(object)), ~gaps
+
+
+def same_measures(result, expected):
+    assert [row[:6] for row in result.rows] == [row[:6] for row in expected.rows]
+
+
+@pytest.mark.parametrize(
+    ("missing", "proximity"), [(-1, None), (None, None), (np.nan, None), ("", None), ("?", SameLabel("?"))]
+)
+def test_samples_without_a_label_take_no_part(missing, proximity, by_label, train, new):
+    base, is_base = with_gaps(train[1], 7, missing)
+    asked, is_asked = with_gaps(new[1][:60], 5, missing)
+    options = {"k": 10, "peers": ["LSH"], "lengths": [20]}
+    result = evaluate_search(by_label, train[0], new[0][:60], base, asked, proximity=proximity, **options)
+    assert (result.n_database, result.n_database_unlabelled) == (is_base.sum(), 500 - is_base.sum())
+    assert (result.n_queries, result.n_queries_unlabelled) == (is_asked.sum(), 12)
+    kept = train[0][is_base], new[0][:60][is_asked], train[1][is_base], new[1][:60][is_asked]
+    same_measures(result, evaluate_search(by_label, *kept, **options))
+    assert evaluate_search(by_label, *kept, **options).n_database_unlabelled == 0
+
+
+def test_minus_one_may_be_a_class(by_label, train, new):
+    labels, asked = np.where(train[1] == 3, -1, train[1]), np.where(new[1] == 3, -1, new[1])
+    result = evaluate_search(by_label, train[0], new[0], labels, asked, proximity=SameLabel(None), peers=(), k=5)
+    assert (result.n_database, result.n_database_unlabelled, result.n_queries_unlabelled) == (500, 0, 0)
+    same_measures(result, evaluate_search(by_label, train[0], new[0], train[1], new[1], peers=(), k=5))
+    # A model for which -1 is a class reads labels as it did in fit.
+    own = ProximityPreservingCode(n_bits=4, proximity=SameLabel(None), random_state=0).fit(train[0], labels)
+    assert evaluate_search(own, train[0], new[0], labels, asked, peers=(), k=5).n_database_unlabelled == 0
+    # One that has not learned from labels reads them as by default.
+    nearest = ProximityPreservingCode(n_bits=4, random_state=0).fit(train[0])
+    assert evaluate_search(nearest, train[0], new[0], labels, asked, peers=(), k=5).n_database_unlabelled > 0
+
+
+def test_a_query_does_not_find_itself_where_others_have_no_label(by_label, new):
+    labels, has_label = with_gaps(new[1], 3, None)
+    result = evaluate_search(by_label, new[0], new[0], labels, labels, k=5, peers=(), exclude_self=True)
+    kept = new[0][has_label], new[1][has_label]
+    expected = evaluate_search(by_label, kept[0], kept[0], kept[1], kept[1], k=5, peers=(), exclude_self=True)
+    assert result.n_self == has_label.sum() == expected.n_self
+    same_measures(result, expected)
+
+
+@pytest.mark.parametrize("missing", [-1, None, np.nan])
+def test_peers_that_learn_from_labels_are_fitted_to_samples_with_one(missing, by_label, train, new):
+    labels, has_label = with_gaps(train[1], 4, missing)
+    known = {"train": train[0], "train_labels": labels, "lengths": [8], "k": 10}
+    result = evaluate_search(by_label, new[0][50:], new[0][:50], new[1][50:], new[1][:50], **known)
+    pairs = evaluate(by_label, *new, **{name: known[name] for name in ("train", "train_labels", "lengths")})
+    relevant = new[1][:50, None] == new[1][50:]
+    for name, peer in (("LSH", LSH), ("ITQ", ITQ), ("Hadamard", Hadamard), ("WCW-ITQ", WCWITQ)):
+        rows = slice(None) if name in ("LSH", "ITQ") else has_label
+        bits = peer(n_bits=8, random_state=0).fit(train[0][rows], train[1][rows]).transform(new[0])
+        expected = expected_measures((bits[:50, None] != bits[50:]).sum(axis=2), relevant, 10)
+        np.testing.assert_allclose(measured(find(result, name, 8), 10), expected, rtol=1e-9)
+        near, far = pairs.histograms[name, 8]
+        distance = (bits[:, None] != bits).sum(axis=2)[np.triu_indices(400, 1)]
+        is_near = (new[1][:, None] == new[1])[np.triu_indices(400, 1)]
+        np.testing.assert_array_equal(near, np.bincount(distance[is_near], minlength=9))
+        np.testing.assert_array_equal(far, np.bincount(distance[~is_near], minlength=9))
+
+
+# Pipelines
+
+
+@pytest.mark.parametrize("proximity", [SameLabel(), WithinRadius(), None], ids=["labels", "radius", "nearest"])
+def test_a_pipeline_is_measured_on_transformed_samples(proximity, train, new):
+    code = ProximityPreservingCode(n_bits=12, proximity=proximity, random_state=0)
+    steps = [("scale", StandardScaler()), ("reduce", PCA(20, random_state=0)), ("code", code)]
+    by_labels = isinstance(proximity, SameLabel)
+    model = CodePipeline(steps).fit(train[0], train[1] if by_labels else None)
+    labels = (train[1], new[1][:60]) if by_labels else (None, None)
+    options = {"k": [1, 10], "peers": ["LSH", "ITQ"]}
+    result = evaluate_search(model, train[0], new[0][:60], *labels, train=new[0], **options)
+    base, asked, other = (model.preprocess(X) for X in (train[0], new[0][:60], new[0]))
+    same_measures(result, evaluate_search(model[-1], base, asked, *labels, train=other, **options))
+    assert find(result, "float cosine").bytes == 4 * 20
+    floats = model.query(new[0][:60]).distances(model.encode(train[0]))
+    if by_labels:
+        expected = expected_measures(floats, new[1][:60, None] == train[1], 10)
+        np.testing.assert_allclose(measured(find(result, "proxcode, float queries", 12), 10), expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="queries: X has 3 features"):
+        evaluate_search(model, train[0], new[0][:5, :3], k=1)
+
+
+def test_a_query_of_a_pipeline_is_itself_before_it_is_transformed(train, new):
+    # The product of PCA may round otherwise for other numbers of rows.
+    code = ProximityPreservingCode(n_bits=8, random_state=0)
+    model = CodePipeline([("reduce", PCA(30, random_state=0)), ("code", code)]).fit(*train)
+    for rows in (slice(0, 1), slice(3, 40), slice(100, 400)):
+        result = evaluate_search(model, new[0], new[0][rows], new[1], new[1][rows], k=1, peers=(), exclude_self=True)
+        assert result.n_self == len(new[0][rows])
+
+
+def test_texts_are_searched_by_a_pipeline():
+    texts = [f"{size} {kind} {number}" for number in range(6) for size in ("small", "big") for kind in ("cat", "dog")]
+    kinds = [text.split()[1] for text in texts]
+    kinds[0] = None
+    steps = [("words", TfidfVectorizer()), ("reduce", TruncatedSVD(4, random_state=0))]
+    code = ProximityPreservingCode(n_bits=4, random_state=0)
+    model = CodePipeline([*steps, ("code", code)]).fit(texts, kinds)
+    result = evaluate_search(model, texts, texts[:9], kinds, kinds[:9], k=3, peers=(), exclude_self=True)
+    assert (result.n_database, result.n_queries, result.n_self) == (23, 8, 8)
+    base = model.preprocess(texts)
+    expected = evaluate_search(code, base, base[:9], kinds, kinds[:9], k=3, peers=(), exclude_self=True)
+    same_measures(result, expected)
+
+
 # Times and sizes
 
 
@@ -437,8 +555,11 @@ BAD = [
     ({"database_labels": [1, 2]}, "database_labels has 2 labels for 500 samples: expected one each"),
     ({"query_labels": np.ones((400, 2), int)}, r"database_labels has shape \(500,\) and query_labels \(400, 2\): expe"),
     ({"query_labels": np.full(400, "1")}, "no label of the queries, such as '1', is one of the database, such as "),
-    ({"query_labels": [None] * 400}, "query_labels has no label in row 0: leave out samples without a label"),
-    ({"database_labels": np.full(500, np.nan)}, "database_labels has no label in row 0"),
+    ({"query_labels": [None] * 400}, "query_labels holds no label for any of 400 samples: label some, or omit the"),
+    ({"database_labels": np.full(500, np.nan)}, "database_labels holds no label for any of 500 samples"),
+    ({"database_labels": [1, -1] * 250, "query_labels": [-1, 1] * 200}, "y holds -1 and one other label, and -1 means"),
+    ({"proximity": SameLabel(), "database_labels": np.eye(500, 2), "query_labels": np.eye(400, 2)}, "is not hashable"),
+    ({"train": np.ones((9, 64)), "train_labels": [1, 2]}, "train_labels has 2 labels for 9 samples: expected one each"),
     ({"train_labels": [1, 2]}, "train_labels are given without train: pass the samples"),
     ({"k": 0}, "k=0: expected an integer of at least 1"),
     ({"k": []}, "k has 0 values: expected 1 to 100 of them, or None"),
@@ -466,6 +587,11 @@ def test_indicator_matrices_of_different_widths(by_label, train, new):
         evaluate_search(by_label, train[0], new[0], np.ones((500, 3)), np.ones((400, 2)))
     with pytest.raises(ValueError, match="query_labels has 399 labels for 400 samples"):
         evaluate_search(by_label, train[0], new[0], np.ones((500, 2)), np.ones((399, 2)))
+
+
+def test_a_proximity_of_labels_alone_says_which_are_missing(by_label, train, new):
+    with pytest.raises(TypeError, match=r"proximity=WithinRadius\(\): expected an object such as SameLabel\(unl"):
+        evaluate_search(by_label, train[0], new[0], train[1], new[1], proximity=WithinRadius())
 
 
 @pytest.mark.parametrize("change", [{"k": 2.5}, {"k": "10"}, {"batch_size": 1.5}, {"n_threads": None}])

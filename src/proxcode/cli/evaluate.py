@@ -1,103 +1,21 @@
 """The verb `evaluate`: measure a model on all pairs of new samples, or by a search of a database."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ModelHeader, ProximityOptions, VectorFile, read_header, read_labels_of
-from proxcode.cli.options import COUNT, FILE, as_json, check_output, force, proximity_options, vector_options
+from proxcode.cli.evaluation_inputs import LabelledVectors, PeerOptions, SearchOptions
+from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
+from proxcode.cli.options import COUNT, FILE, as_json, check_output, force, proximity_options, trust, vector_options
 from proxcode.cli.printing import show
+from proxcode.cli.reading import InputFile, say
 from proxcode.cli.reports import pairs_record, pairs_report, search_record, search_report
 
 if TYPE_CHECKING:
+    from proxcode.evaluation import Evaluation, SearchEvaluation
+    from proxcode.pipeline import Model
     from proxcode.proximity import Proximity
-
-
-@dataclass(frozen=True)
-class SearchOptions:
-    """Values of the options of a search, None where an option is not given."""
-
-    database: str | None
-    queries: str | None
-    database_labels: str | None
-    query_labels: str | None
-    k: tuple[int, ...]
-    exclude_self: bool
-    batch: int | None
-    threads: int | None
-
-    def read(self, header: ModelHeader, key: str | None, columns: str | None) -> dict[str, Any]:
-        """Read the inputs of `evaluate_search`, after the headers of both files were checked."""
-        sources = (self.database, self.database_labels), (self.queries, self.query_labels)
-        opened = [VectorFile.named(str(of), key, columns).open(labels=labels, model=header) for of, labels in sources]
-        database, queries = (vectors.read() for vectors in opened)
-        return {
-            "database": database,
-            "queries": queries,
-            "database_labels": read_labels_of(self.database_labels, len(database)),
-            "query_labels": read_labels_of(self.query_labels, len(queries)),
-            "k": self.k or None,
-            "exclude_self": self.exclude_self,
-            "batch_size": self.batch or 1,
-            "n_threads": self.threads or 1,
-        }
-
-    def check(self, vectors: Path | None, near: ProximityOptions) -> None:
-        """Raise a usage error unless the options are those of all pairs of `vectors`, or of a search."""
-        own = {
-            "--database-labels": self.database_labels,
-            "--query-labels": self.query_labels,
-            "-k": self.k,
-            "--exclude-self": self.exclude_self,
-            "--batch": self.batch,
-            "--threads": self.threads,
-        }
-        both = self.database is not None and self.queries is not None
-        if vectors is not None and (self.database is not None or self.queries is not None):
-            raise click.UsageError("VECTORS is for all pairs, --database and --queries for a search: pass one of both.")
-        if vectors is None and not both:
-            raise click.UsageError(
-                "pass VECTORS to measure all pairs, or --database and --queries to measure a search."
-            )
-        if vectors is not None and (given := [name for name, value in own.items() if value]):
-            raise click.UsageError(f"{' and '.join(given)} apply to a search: pass --database and --queries.")
-        if both and near != ProximityOptions():
-            raise click.UsageError(
-                "--labels, --pairs, --radius, --neighbors and their options define near pairs of VECTORS: in a search, "
-                "pass --database-labels and --query-labels."
-            )
-        if (self.database_labels is None) != (self.query_labels is None):
-            raise click.UsageError("a search needs labels on both sides: pass --database-labels and --query-labels.")
-
-
-@dataclass(frozen=True)
-class PeerOptions:
-    """Values of the options of the methods to compare with, None where an option is not given."""
-
-    lengths: str | None
-    peers: str | None
-    train: Path | None
-    train_labels: str | None
-
-    def __post_init__(self) -> None:
-        """Raise a usage error for labels without vectors."""
-        if self.train_labels is not None and self.train is None:
-            raise click.UsageError("--train-labels are labels of --train: pass its vectors too.")
-
-    def read(self, header: ModelHeader) -> dict[str, Any]:
-        """Read the inputs that `evaluate` and `evaluate_search` share."""
-        train = labels = None
-        if self.train is not None:
-            train = VectorFile(self.train).open(labels=self.train_labels, model=header).read()
-            labels = read_labels_of(self.train_labels, len(train))
-        return {
-            "lengths": None if self.lengths is None else _code_lengths(self.lengths),
-            "peers": None if self.peers is None else [name for name in self.peers.split(",") if name],
-            "train": train,
-            "train_labels": labels,
-        }
 
 
 @click.command()
@@ -124,6 +42,7 @@ class PeerOptions:
     help="Comma-separated peers to compare with; '' for none.",
 )
 @click.option("--figure", type=FILE, default="evaluation.png", show_default=True, help="Figure: .png, .pdf or .svg.")
+@trust
 @force
 @as_json
 def evaluate(
@@ -144,6 +63,7 @@ def evaluate(
     train_labels: str | None,
     peers: str | None,
     figure: Path,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
     **near: Any,
@@ -155,6 +75,7 @@ def evaluate(
 
     Near pairs of VECTORS are those of the model's proximity, or those that an option defines. In a search, vectors with
     the label of the query are relevant, without labels its nearest vectors, or those within the radius of the model.
+    Vectors without a label take no part; their number is printed.
 
     \b
     Examples:
@@ -164,48 +85,78 @@ def evaluate(
         --queries q.npy --query-labels q_labels.npy -k 1 -k 10 \\
         --train vectors.npy --train-labels labels.npy --figure by_labels.png
     """
-    options = ProximityOptions(**near)
     search = SearchOptions(database, queries, database_labels, query_labels, k, exclude_self, batch, threads)
-    search.check(vectors, options)
+    options = search.check(vectors, near)
     others = PeerOptions(lengths, peers, train, train_labels)
     inputs = (model, vectors, database, queries, database_labels, query_labels, train, train_labels)
     check_output(figure, force, *inputs, options.labels, options.pairs)
     check_suffix(figure)
     header = read_header(model)
     if vectors is None:
-        arguments = search.read(header, key, columns) | others.read(header)
-        check_figure()
-
-        from proxcode.code import ProximityPreservingCode
-        from proxcode.evaluation import evaluate_search
-        from proxcode.plots import save_figure, search_page
-
-        found = evaluate_search(ProximityPreservingCode.load(model), **arguments, verbose=True)
-        title = f"{model.name}: {Path(str(queries)).name} in {Path(str(database)).name}"
-        save_figure(search_page(found, title), figure, overwrite=force)
-        show(as_json, search_record(found, figure), lambda: search_report(found, figure))
-        return
-    X = VectorFile(vectors, key, columns).open(labels=options.labels, model=header).read()
-    y = options.read_labels(len(X))
-    arguments = others.read(header)
+        sources = search.read(header, key, columns, near["unlabelled"])
+    else:
+        sources = [LabelledVectors.read(VectorFile(vectors, key, columns), options, header)]
+    training = others.read(header)
     check_figure()
 
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import load
+    from proxcode.plots import figure_page, save_figure, search_page
+
+    fitted = load(model, trusted=trust or None)
+    arguments = others.arguments(training)
+    if vectors is None:
+        found, read = _evaluate_search(fitted, training, search.arguments() | arguments, *sources)
+        page = search_page(found, f"{model.name}: {Path(str(queries)).name} in {Path(str(database)).name}")
+        record, text = search_record(found, figure), search_report(found, figure)
+    else:
+        pairs, read = _evaluate_pairs(fitted, training, arguments, *sources)
+        page = figure_page(pairs, f"{model.name} on {vectors.name}")
+        record, text = pairs_record(pairs, figure), pairs_report(pairs, figure)
+    save_figure(page, figure, overwrite=force)
+    show(as_json, record, lambda: text, read)
+
+
+def _evaluate_pairs(
+    fitted: "Model", training: LabelledVectors | None, arguments: dict[str, Any], samples: LabelledVectors
+) -> "tuple[Evaluation, dict[str, InputFile]]":
+    """Evaluate all pairs of samples, after saying what was read, which is returned too."""
     from proxcode.evaluation import evaluate as evaluate_pairs
-    from proxcode.plots import figure_page, save_figure
 
-    fitted = ProximityPreservingCode.load(model)
-    proximity = _proximity(options, y, fitted.proximity_)
-    evaluation = evaluate_pairs(fitted, X, y, proximity=proximity, **arguments, verbose=True)
-    save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure, overwrite=force)
-    show(as_json, pairs_record(evaluation, figure), lambda: pairs_report(evaluation, figure))
+    proximity = _proximity(samples.options, samples.labels, fitted.proximity_)
+    near_pairs = fitted.proximity_ if proximity is None else proximity
+    read = samples.inputs("vectors", near_pairs)
+    if training is not None:
+        read |= training.inputs("train", _reads_labels(training, near_pairs, fitted), "train ")
+    say(read)
+    return evaluate_pairs(fitted, samples.vectors, samples.labels, proximity=proximity, **arguments), read
 
 
-def _code_lengths(text: str) -> list[int]:
-    """Return comma-separated code lengths as integers."""
-    if not all(part.strip().isdecimal() for part in text.split(",")):
-        raise click.UsageError(f"--lengths {text}: expected comma-separated integers, such as 16,32,64.")
-    return [int(part) for part in text.split(",")]
+def _evaluate_search(
+    fitted: "Model",
+    training: LabelledVectors | None,
+    arguments: dict[str, Any],
+    database: LabelledVectors,
+    queries: LabelledVectors,
+) -> "tuple[SearchEvaluation, dict[str, InputFile]]":
+    """Evaluate a search of the database for the queries, after saying what was read, which is returned too."""
+    from proxcode.evaluation import evaluate_search
+
+    given: Any = database.options.proximity(database.labels)
+    read = database.inputs("database", _reads_labels(database, given, fitted), "database ")
+    read |= queries.inputs("queries", _reads_labels(queries, given, fitted), "query ")
+    if training is not None:
+        read |= training.inputs("train", _reads_labels(training, given, fitted), "train ")
+    say(read)
+    samples = database.vectors, queries.vectors, database.labels, queries.labels
+    return evaluate_search(fitted, *samples, proximity=given, **arguments), read
+
+
+def _reads_labels(source: LabelledVectors, given: "Proximity | None", fitted: "Model") -> "Proximity":
+    """Return the proximity that tells which samples have no label: the given one, if it is one of classes."""
+    from proxcode.evaluation.labels import label_proximity
+    from proxcode.proximity import SameLabel
+
+    return label_proximity(source.labels, given if isinstance(given, SameLabel) else None, fitted.proximity_)
 
 
 def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Proximity | None":
@@ -219,7 +170,7 @@ def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Prox
             f"the near pairs of new samples do not follow from the model's {type(learned).__name__}: pass their "
             "--labels, or --pairs, --radius or --neighbors."
         )
-    if (defined := options.proximity()) is not None:
+    if (defined := options.proximity(y)) is not None:
         return defined
     return None if isinstance(learned, SameLabel | SharedLabel) else default_proximity(y)
 

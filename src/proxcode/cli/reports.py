@@ -17,11 +17,12 @@ def pairs_record(evaluation: "Evaluation", figure: Path) -> dict[str, Any]:
         "left_out": _left_out(evaluation.left_out),
         "radius": evaluation.model.radius_,
         "figure": str(figure),
+        "samples without a label": evaluation.n_unlabelled,
     }
 
 
 def pairs_report(evaluation: "Evaluation", figure: Path) -> str:
-    """Return the evaluation of all pairs as text: the rows, peers without a code, the radius and the figure."""
+    """Return the evaluation of all pairs as text: the rows, then what was left out, the radius and the figure."""
     rows = [row._asdict() for row in evaluation.rows]
     own = {name: [row.pop(name) for row in rows] for name in ("precision", "recall")}
     names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
@@ -30,6 +31,8 @@ def pairs_report(evaluation: "Evaluation", figure: Path) -> str:
     precision, recall = (next((value for value in values if value is not None), None) for values in own.values())
     measured = "" if recall is None else f": precision {cell(precision)}, recall {cell(recall)}"
     lines.append(f"near up to distance {evaluation.model.radius_}{measured}")
+    if evaluation.n_unlabelled:
+        lines.append(_unlabelled(evaluation.n_unlabelled, len(evaluation.bits), "samples"))
     return "\n".join([*lines, f"Figure: {figure}"])
 
 
@@ -65,6 +68,12 @@ def _notes(evaluation: "SearchEvaluation") -> list[str]:
         f"Search times are medians per query, for {batch} at a time, k = {evaluation.k[-1]} and "
         f"{evaluation.n_threads} {'thread' if evaluation.n_threads == 1 else 'threads'}.",
     ]
+    for n_unlabelled, n_labelled, samples in (
+        (evaluation.n_database_unlabelled, evaluation.n_database, "samples of the database"),
+        (evaluation.n_queries_unlabelled, evaluation.n_queries, "queries"),
+    ):
+        if n_unlabelled:
+            notes.append(_unlabelled(n_unlabelled, n_labelled + n_unlabelled, samples))
     if evaluation.is_nearest and not evaluation.learned.startswith("among"):
         notes.append(
             f"The model was fitted to another notion of near ({evaluation.learned}): --database-labels and "
@@ -85,6 +94,10 @@ def _notes(evaluation: "SearchEvaluation") -> list[str]:
     if evaluation.peers_fitted_to == "database" and any(row.is_peer for row in evaluation.rows):
         notes.append("Peers were fitted to the database, which favours them: pass --train for the training samples.")
     return notes
+
+
+def _unlabelled(n_unlabelled: int, n_all: int, samples: str) -> str:
+    return f"{n_unlabelled:,} of {n_all:,} {samples} have no label and take no part."
 
 
 def _left_out(reasons: Mapping[tuple[str, int], str]) -> dict[str, str]:

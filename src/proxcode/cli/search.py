@@ -1,28 +1,25 @@
 """The verb `search`: nearest neighbours of queries among codes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, read_header
-from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, vector_options
+from proxcode.cli.indexes import IndexOptions
+from proxcode.cli.inputs import VectorFile, check_bits, read_header
+from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, trust, vector_options
 from proxcode.cli.printing import aligned_columns, show
+from proxcode.cli.reading import say
 from proxcode.cli.stores import StoreOptions, is_address
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
+    from proxcode.pipeline import Model
     from proxcode.search import ByDistance, HammingIndex, Neighbors, Rescoring, ShardedIndex
     from proxcode.stores import CodeStore
-
-    T = TypeVar("T", bound=CodeStore | ShardedIndex)
 
 # Float queries that are searched for at a time.
 FLOAT_BATCH = 4096
@@ -55,12 +52,13 @@ FLOAT_BATCH = 4096
 @click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
 @click.option("--renumber", is_flag=True, help="Number the codes of several indexes from 0, in the order of the files.")
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
-@click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
+@click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .jsonl, .npz or .parquet file, not print.")
 @vector_options
 @table_options
 @click.option(
     "--ef-search", type=COUNT, help="PostgreSQL: search approximately by its HNSW index, with this many candidates."
 )
+@trust
 @force
 @as_json
 def search(
@@ -85,6 +83,7 @@ def search(
     column: str,
     id_column: str,
     ef_search: int | None,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
 ) -> None:
@@ -97,6 +96,7 @@ def search(
     Examples:
       proxcode search codes.npy queries.npy --model my.proxcode -k 10
       proxcode search codes.npy queries.npy --model my.proxcode --near -o near.csv
+      proxcode search codes.npy queries.npy --model my.proxcode -k 10 -o neighbors.jsonl
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
       proxcode search postgresql://me@localhost/shop queries.npy --table items --model my.proxcode
     """
@@ -115,20 +115,26 @@ def search(
     if output is not None:
         check_suffix(output)
     header = None if model is None else read_header(model)
-    opened = VectorFile(queries, key, columns).open(model=header)
+    query_file = VectorFile(queries, key, columns)
+    opened = query_file.open(model=header)
     if header is None:
         query_codes = ArrayCodes(opened).read().codes
     else:
         check_bits(header, bits)
     stored = None if vectors is None or header is None else VectorFile(vectors).open(model=header)
     options = IndexOptions(source, shards, bits, ids, renumber, threads, column, id_column)
-    with options.open(header) as index:
+    with options.open(header) as (index, read):
+        read["queries"] = query_file.input_file(opened.taken, (opened.n_rows, opened.n_columns), opened.dtype)
+        if vectors is not None and stored is not None:
+            shape = (stored.n_rows, stored.n_columns)
+            read["vectors"] = VectorFile(vectors).input_file(stored.taken, shape, stored.dtype)
+        say(read)
         if model is None:
             found = _find(index, query_codes, k, radius)
         else:
-            from proxcode.code import ProximityPreservingCode
+            from proxcode.pipeline import load
 
-            fitted = ProximityPreservingCode.load(model)
+            fitted = load(model, trusted=trust or None)
             index.check_model(fitted)
             X = opened.read()
             if near:
@@ -144,7 +150,8 @@ def search(
     else:
         write_table(output, found, overwrite=force)
         n_queries = len(np.unique(found["query"]))
-        show(as_json, {"neighbors": str(output), "rows": len(found["query"]), "queries with neighbors": n_queries})
+        counts = {"rows": len(found["query"]), "queries with neighbors": n_queries}
+        show(as_json, {"neighbors": str(output), **counts}, read=read)
 
 
 def _source(codes: str, table: str | None, column: str, id_column: str, ef_search: int | None) -> Path | StoreOptions:
@@ -179,14 +186,14 @@ def _rows(found: "Neighbors") -> "dict[str, NDArray[Any]]":
     """Return one row per neighbour, without those that an approximate search did not find."""
     import numpy as np
 
-    is_missing = (found.neighbor == -1) & ((found.distance == -1) | np.isinf(found.distance))
+    is_found = found.is_found
     query = np.broadcast_to(np.arange(len(found.neighbor))[:, None], found.neighbor.shape)
     columns = {"query": query, "neighbor": found.neighbor, "distance": found.distance}
-    return {name: column[~is_missing] for name, column in columns.items()}
+    return {name: column[is_found] for name, column in columns.items()}
 
 
 def _rescoring(
-    model: "ProximityPreservingCode",
+    model: "Model",
     index: "CodeStore | ShardedIndex",
     X: "NDArray[Any]",
     asymmetric: bool,
@@ -201,7 +208,7 @@ def _rescoring(
         return None
     if isinstance(index, HammingIndex | ShardedIndex):
         return _by_distance(X, index, vectors)
-    return ByDistance(X, vectors.read())
+    return ByDistance(queries=X, vectors=vectors.read())
 
 
 def _check_usage(
@@ -227,7 +234,7 @@ def _check_usage(
 
 
 def _search_floats(
-    model: "ProximityPreservingCode", index: "CodeStore | ShardedIndex", X: "NDArray[Any]", k: int, oversample: float
+    model: "Model", index: "CodeStore | ShardedIndex", X: "NDArray[Any]", k: int, oversample: float
 ) -> "Neighbors":
     """Search for float queries in batches: each query takes a kilobyte of lookup tables for each byte of a code."""
     from proxcode.search import HammingIndex, Neighbors, ShardedIndex
@@ -238,69 +245,6 @@ def _search_floats(
         return model.search(index, X, k, oversample=oversample)
     batches = [X[start : start + FLOAT_BATCH] for start in range(0, len(X), FLOAT_BATCH)]
     return Neighbors.joined([index.search(model.query(batch), k) for batch in batches])
-
-
-@dataclass(frozen=True)
-class IndexOptions:
-    """Where codes are, and the values of the options that say how to read them."""
-
-    source: Path | StoreOptions
-    shards: list[Path] | None
-    bits: int | None
-    ids: str | None
-    renumber: bool
-    threads: int | None
-    column: str
-    id_column: str
-
-    @property
-    def _name(self) -> str:
-        return f"table {self.source.table}" if isinstance(self.source, StoreOptions) else str(self.source)
-
-    @contextmanager
-    def open(self, model: ModelHeader | None) -> "Iterator[CodeStore | ShardedIndex]":
-        """Open a table of a database, load one or several saved indexes, or build one from a file of codes."""
-        if not isinstance(self.source, StoreOptions):
-            yield self._checked(self._index(self.source, model), model)
-            return
-        if self.ids is not None:
-            raise ValueError("a database has its own ids: omit --ids, and name the column of ids by --id.")
-        with self.source.open() as store:
-            yield self._checked(store, model)
-
-    def _index(self, path: Path, model: ModelHeader | None) -> "HammingIndex | ShardedIndex":
-        from proxcode.files import holds_vectors, open_codes, read_labels
-        from proxcode.storage.container import read_file
-
-        if self.shards is None and holds_vectors(path):
-            file = open_codes(path, column=self.column, id_column=self.id_column)
-            n_bits = file.code_length(self.bits, None if model is None else model.n_bits_)
-            packed, own_ids = file.read()
-            given = own_ids if self.ids is None else read_labels(self.ids)
-
-            from proxcode.search import HammingIndex
-
-            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given)
-        if self.ids is not None:
-            raise ValueError(f"{path} is an index with its own ids: omit --ids.")
-        for index_file in [path] if self.shards is None else self.shards:
-            read_file(index_file, "index", mapped=True)  # raises the error of a wrong file before the import of numba
-
-        from proxcode.search import HammingIndex, ShardedIndex
-
-        if self.shards is None:
-            return HammingIndex.load(path, n_threads=self.threads)
-        return ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
-
-    def _checked(self, index: "T", model: ModelHeader | None) -> "T":
-        """Return an index. Raises ValueError if it does not have the code length of --bits, or one of the model."""
-        if self.bits not in (None, index.n_bits):
-            raise ValueError(f"--bits {self.bits}: {self._name} has codes of {index.n_bits} bits; omit --bits.")
-        if model is not None and index.n_bits > model.n_bits_:
-            raise ValueError(
-                f"{self._name} has codes of {index.n_bits} bits, the model of {model.n_bits_}: pass its own model."
-            )
-        return index
 
 
 def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vectors: "Vectors") -> "ByDistance":
@@ -314,4 +258,4 @@ def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vector
         raise ValueError(f"{vectors.path} holds {len(stored)} vectors for {len(index)} codes: expected one each.")
     ids = index.ids
     order = np.argsort(ids)
-    return ByDistance(X, lambda found: stored[order[np.searchsorted(ids, found, sorter=order)]])
+    return ByDistance(queries=X, vectors=lambda found: stored[order[np.searchsorted(ids, found, sorter=order)]])

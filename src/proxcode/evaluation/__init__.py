@@ -5,6 +5,7 @@
 
 from proxcode.evaluation.all_pairs import Evaluation, Row, evaluate
 from proxcode.evaluation.methods import MODEL
-from proxcode.evaluation.search import SearchEvaluation, SearchRow, evaluate_search
+from proxcode.evaluation.search import evaluate_search
+from proxcode.evaluation.search_result import SearchEvaluation, SearchRow
 
 __all__ = ["MODEL", "Evaluation", "Row", "SearchEvaluation", "SearchRow", "evaluate", "evaluate_search"]

@@ -21,10 +21,19 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.evaluation.methods import MODEL, check_lengths, check_peers, encode_ms, fit_seconds, fitted_peers
+from proxcode.evaluation.methods import (
+    MODEL,
+    Training,
+    check_lengths,
+    check_peers,
+    encode_ms,
+    fit_seconds,
+    fitted_peers,
+)
 from proxcode.hamming import Codes, GrowingCode, distances, pack, unpack
 from proxcode.metrics import Counts, area_under_curve, count_pairs, mean_average_precision, precision_recall
 from proxcode.pairs import FoundPairs, Pairs
+from proxcode.pipeline import CodePipeline, Model
 from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
 from proxcode.utils.validation import check_component, check_samples
@@ -91,6 +100,8 @@ class Evaluation:
         Numbers of near and far pairs by Hamming distance, for each row.
     left_out : dict of (method, bits) to str
         Reason why a peer has no code of a length.
+    n_unlabelled : int or None
+        Number of samples without a label, which take no part; None where near pairs are not those of a class.
     """
 
     model: ProximityPreservingCode
@@ -98,6 +109,7 @@ class Evaluation:
     rows: list[Row] = field(default_factory=list)
     histograms: dict[tuple[str, int], tuple[Counts, Counts]] = field(default_factory=dict)
     left_out: dict[tuple[str, int], str] = field(default_factory=dict)
+    n_unlabelled: int | None = None
 
     @property
     def longest(self) -> int:
@@ -120,7 +132,7 @@ class Evaluation:
 
 
 def evaluate(
-    model: ProximityPreservingCode,
+    model: Model,
     X: ArrayLike,
     y: Any = None,
     *,
@@ -135,7 +147,9 @@ def evaluate(
 
     Parameters
     ----------
-    model : ProximityPreservingCode
+    model : ProximityPreservingCode or CodePipeline
+        Of a pipeline, the last step is evaluated, and the peers are fitted, on samples that its transformers have
+        transformed.
     X : array of shape (n_samples, n_features)
         Preferably samples that the model was not fitted to.
     y : labels (n_samples,), indicator matrix (n_samples, n_labels) or None
@@ -152,7 +166,7 @@ def evaluate(
         Samples that the peers are fitted to, preferably the training samples of the model. None: X itself, which
         favours the peers.
     train_labels : labels (n_train,), default=None
-        Class labels of `train`, for peers that learn from them.
+        Class labels of `train`, for peers that learn from them: these are fitted to the samples with a label.
     verbose : bool, default=False
         Whether to show progress on standard error.
 
@@ -179,26 +193,33 @@ def evaluate(
     check_is_fitted(model, "n_bits_")
     if train is None and train_labels is not None:
         raise ValueError("train_labels are given without train: pass the samples that they belong to.")
+    if isinstance(model, CodePipeline):
+        X, train = model.preprocess(X), None if train is None else model.preprocess(train)
+        model = model[-1]
     names = check_peers(peers, train_labels is not None)
     code_lengths = check_lengths(model, lengths)
     samples = check_samples(model, X, reset=False)
     train_samples = samples if train is None else check_samples(model, train, reset=False)
-    found = _find_pairs(model, proximity, samples, y)
+    fitted = _fitted_proximity(model, proximity, samples, y)
+    of_classes = fitted if isinstance(fitted, SameLabel) else None
+    found = fitted.find_pairs(samples, y)
     codes = model.encode(X)
-    evaluation = Evaluation(model, unpack(codes, model.n_bits_))
+    n_unlabelled = None if of_classes is None else len(samples) - len(found.samples)
+    evaluation = Evaluation(model, unpack(codes, model.n_bits_), n_unlabelled=n_unlabelled)
     for bits in code_lengths:
         times = Times(fit_seconds(model, bits), encode_ms(partial(model.encode, n_bits=bits), X))
         _add(evaluation, found, (MODEL, bits), codes, times)
-    for name, peer, seconds in fitted_peers(
-        names, code_lengths, train_samples, train_labels, evaluation.left_out, verbose=verbose
-    ):
+    training = Training.read(train_samples, train_labels, of_classes, model.proximity_)
+    for name, peer, seconds in fitted_peers(names, code_lengths, training, evaluation.left_out, verbose=verbose):
         times = Times(seconds, encode_ms(peer.encode, samples))
         _add(evaluation, found, (name, peer.n_bits_), peer.encode(samples), times)
     return evaluation
 
 
-def _find_pairs(model: ProximityPreservingCode, proximity: Proximity | None, X: NDArray[Any], y: Any) -> FoundPairs:
-    """Return the near and far pairs of the samples, by the given proximity or by the model's own."""
+def _fitted_proximity(
+    model: ProximityPreservingCode, proximity: Proximity | None, X: NDArray[Any], y: Any
+) -> Proximity:
+    """Return the given proximity, fitted to the samples unless it is fitted already, or the model's own."""
     if proximity is None:
         proximity = model.proximity_
         if y is None and isinstance(proximity, SameLabel | SharedLabel | GivenPairs):
@@ -213,7 +234,7 @@ def _find_pairs(model: ProximityPreservingCode, proximity: Proximity | None, X: 
         check_is_fitted(proximity)
     except NotFittedError:
         proximity = clone(proximity).fit(X, y)
-    return proximity.find_pairs(X, y)
+    return proximity
 
 
 def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes: Codes, times: Times) -> None:

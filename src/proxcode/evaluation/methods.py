@@ -7,10 +7,13 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.peers import PEERS, Peer
+from proxcode.evaluation.labels import labelled_rows
+from proxcode.peers import PEERS, OptionallySupervisedPeer, Peer
+from proxcode.proximity import Proximity, SameLabel
 from proxcode.utils.progress import track
 from proxcode.utils.validation import check_integer
 
@@ -22,6 +25,36 @@ WITHOUT_LABELS, WITH_LABELS = ("LSH", "ITQ"), ("Hadamard", "WCW-ITQ")
 N_TIMED, N_REPEATS = 1000, 3
 
 Key = tuple[str, int]
+
+
+class Training(NamedTuple):
+    """Samples that peers are fitted to, and those of them that have a label.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    labelled : ndarray of int64, shape (n_labelled,)
+    y : ndarray of shape (n_labelled,) or None
+        Labels of the samples that have one.
+    """
+
+    X: NDArray[Any]
+    labelled: NDArray[np.int64]
+    y: NDArray[Any] | None
+
+    @classmethod
+    def read(cls, X: NDArray[Any], labels: Any, given: SameLabel | None, learned: Proximity) -> "Training":
+        """Return samples with their labels, which are read as in `label_proximity`."""
+        if labels is None:
+            return cls(X, np.arange(len(X)), None)
+        labelled = labelled_rows(labels, len(X), given, learned)
+        return cls(X, labelled, np.asarray(labels)[labelled])
+
+    def of(self, peer: type[Peer]) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        """Return the samples and labels that a peer is fitted to: all samples, unless it learns from labels."""
+        if self.y is None or not issubclass(peer, OptionallySupervisedPeer) or len(self.labelled) == len(self.X):
+            return self.X, self.y
+        return self.X[self.labelled], self.y
 
 
 class FittedPeer(NamedTuple):
@@ -56,13 +89,13 @@ def check_lengths(model: ProximityPreservingCode, lengths: Iterable[int] | None)
 
 
 def fitted_peers(
-    names: Iterable[str], lengths: Iterable[int], X: NDArray[Any], y: Any, left_out: dict[Key, str], *, verbose: bool
+    names: Iterable[str], lengths: Iterable[int], training: Training, left_out: dict[Key, str], *, verbose: bool
 ) -> Iterator[FittedPeer]:
     """Yield each peer at each code length, fitted; `left_out` receives the reasons where a peer has no such code."""
     for name, n_bits in track(product(names, lengths), "measured", "codes of peers", shown=verbose):
         start = perf_counter()
         try:
-            peer = PEERS[name](n_bits=n_bits, random_state=0).fit(X, y)
+            peer = PEERS[name](n_bits=n_bits, random_state=0).fit(*training.of(PEERS[name]))
         except ValueError as error:
             # The samples are valid, so the error says which code lengths or labels the method does not support.
             left_out[name, n_bits] = str(error)

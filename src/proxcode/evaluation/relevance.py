@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.evaluation.distances import EuclideanDistances
+from proxcode.evaluation.labels import SearchLabels
 from proxcode.metrics import Counts, precision_at, recall_at
-from proxcode.proximity import Proximity, SharedLabel, WithinRadius, default_proximity
-from proxcode.utils.labels import UNLABELLED, class_numbers
+from proxcode.proximity import Proximity, WithinRadius
 from proxcode.utils.validation import check_integer
 
 Grades = NDArray[np.uint8]
@@ -152,76 +152,17 @@ def find_relevance(
     proximity: Proximity,
     database: NDArray[Any],
     queries: NDArray[Any],
-    database_labels: Any,
-    query_labels: Any,
+    labels: SearchLabels | None,
     own: NDArray[np.int64],
     k: Sequence[int],
 ) -> Relevance:
-    """Return the relevance by labels, without labels that by distance; parameters as in `evaluate_search`."""
-    if (database_labels is None) != (query_labels is None):
-        given, other = ("database", "query") if query_labels is None else ("query", "database")
-        raise ValueError(f"{other}_labels=None, but {given}_labels are given: pass labels of both, or of neither.")
-    if database_labels is None:
-        return _by_distance(own, database, queries, proximity, k)
-    return _by_label(own, database_labels, query_labels, len(database))
-
-
-def _by_label(own: NDArray[np.int64], database_labels: Any, query_labels: Any, n_database: int) -> Relevance:
-    """Return the relevance by labels: the same label, or a shared label of two indicator matrices."""
-    kinds = {type(default_proximity(labels)) for labels in (database_labels, query_labels)}
-    if len(kinds) > 1:
-        raise ValueError(
-            f"database_labels has shape {np.shape(database_labels)} and query_labels {np.shape(query_labels)}: "
-            "expected one label per sample in both, or two indicator matrices with the same columns."
-        )
-    if kinds == {SharedLabel}:
-        return _shared_labels(own, database_labels, query_labels, n_database)
-    both = [*_label_list(database_labels), *_label_list(query_labels)]
-    n_labels = len(both) - len(_label_list(query_labels))
-    _check_count("database_labels", n_labels, n_database)
-    _check_count("query_labels", len(both) - n_labels, len(own))
-    classes = class_numbers(both)
-    for name, part in (("database_labels", classes[:n_labels]), ("query_labels", classes[n_labels:])):
-        if (missing := np.flatnonzero(part == UNLABELLED)).size:
-            raise ValueError(f"{name} has no label in row {missing[0]}: leave out samples without a label.")
-    database, queries = classes[:n_labels], classes[n_labels:]
-    if not np.isin(queries, database).any():
-        raise ValueError(
-            f"no label of the queries, such as {_label_list(query_labels)[0]!r}, is one of the database, such as "
-            f"{_label_list(database_labels)[0]!r}: pass labels of the same kind."
-        )
-    return SameLabelRelevance(own, database, queries)
-
-
-def _by_distance(
-    own: NDArray[np.int64], database: NDArray[Any], queries: NDArray[Any], proximity: Proximity, k: Sequence[int]
-) -> Relevance:
-    """Return the relevance by distance: within the radius of a model of `WithinRadius`, else the k nearest."""
+    """Return the relevance by labels; without labels within the radius of a model of `WithinRadius`, else nearest."""
+    if labels is not None:
+        by_label = SharedLabelRelevance if labels.is_shared else SameLabelRelevance
+        return by_label(own, labels.database, labels.queries)
     if isinstance(proximity, WithinRadius):
         return RadiusRelevance(own, database, queries, proximity)
     n_others = len(database) - int((own >= 0).any())
     for number in k:
         check_integer("k", number, 1, n_others, ", the number of samples in the database without the query itself")
     return NearestRelevance(own, database, queries, k)
-
-
-def _shared_labels(own: NDArray[np.int64], database_labels: Any, query_labels: Any, n_database: int) -> Relevance:
-    database, queries = SharedLabel().read(database_labels), SharedLabel().read(query_labels)
-    _check_count("database_labels", database.shape[1], n_database)
-    _check_count("query_labels", queries.shape[1], len(own))
-    widths = np.shape(database_labels)[1], np.shape(query_labels)[1]
-    if widths[0] != widths[1]:
-        raise ValueError(
-            f"database_labels has {widths[0]} columns and query_labels {widths[1]}: expected one column per label in "
-            "both, in the same order."
-        )
-    return SharedLabelRelevance(own, database, queries)
-
-
-def _label_list(labels: Any) -> list[Any]:
-    return list(labels) if isinstance(labels, list | tuple) else np.asarray(labels).ravel().tolist()
-
-
-def _check_count(name: str, n_labels: int, n_samples: int) -> None:
-    if n_labels != n_samples:
-        raise ValueError(f"{name} has {n_labels} labels for {n_samples} samples: expected one each.")

@@ -1,36 +1,47 @@
 """Evaluation of a search: what queries find in a database, how fast, and in how many bytes.
 
-1. Labels or distances decide which samples of the database are relevant to each query (`relevance`).
-2. The model encodes database and queries; shorter codes are prefixes. Peers are fitted at each code length (`methods`).
-3. Each method searches its index, which is timed (`rankings`).
-4. For blocks of queries, the samples of the database are counted by relevance and distance, for all methods at once.
-5. Precision, recall and mean average precision follow from these counts (`proxcode.metrics`).
+1. Samples pass the transformers of a pipeline (`samples`). Those without a label are left out (`labels`).
+2. Labels or distances decide which samples of the database are relevant to each query (`relevance`).
+3. The model encodes database and queries; shorter codes are prefixes. Peers are fitted at each code length (`methods`).
+4. Each method searches its index, which is timed (`rankings`).
+5. For blocks of queries, the samples of the database are counted by relevance and distance, for all methods at once.
+6. Precision, recall and mean average precision follow from these counts (`proxcode.metrics`).
 
 Memory holds the distances of a few blocks of queries, never a matrix of all pairs.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.evaluation.distances import own_rows, unit_rows
+from proxcode.evaluation.distances import unit_rows
+from proxcode.evaluation.labels import read_search_labels
 from proxcode.evaluation.measures import measure
-from proxcode.evaluation.methods import MODEL, Key, check_lengths, check_peers, encode_ms, fit_seconds, fitted_peers
+from proxcode.evaluation.methods import (
+    MODEL,
+    Training,
+    check_lengths,
+    check_peers,
+    encode_ms,
+    fit_seconds,
+    fitted_peers,
+)
 from proxcode.evaluation.rankings import CosineRanking, FloatQueryRanking, HammingRanking, Ranking
 from proxcode.evaluation.relevance import NearestRelevance, find_relevance
+from proxcode.evaluation.samples import SearchSamples
+from proxcode.evaluation.search_result import FLOAT_COSINE, FLOAT_QUERIES, SearchEvaluation, SearchRow
 from proxcode.hamming import Codes, pack, unpack
+from proxcode.pipeline import CodePipeline, Model
+from proxcode.proximity import SameLabel
 from proxcode.search.index import MAX_THREADS
 from proxcode.utils.rows import evenly_spaced
-from proxcode.utils.validation import check_integer, check_samples
+from proxcode.utils.validation import check_component, check_integer
 
-FLOAT_QUERIES, FLOAT_COSINE = f"{MODEL}, float queries", "float cosine"
 K = (1, 10, 100)
 # Largest number of values of k: grades of relevance are bytes.
 MAX_K = 100
@@ -38,100 +49,6 @@ MAX_K = 100
 FLOAT_BATCH = 512
 # Samples of the database, evenly spaced, that peers are fitted to at most where there are no training samples.
 MAX_FITTED = 20_000
-
-
-class SearchRow(NamedTuple):
-    """Measures of one method at one code length.
-
-    Attributes
-    ----------
-    method : str
-        "proxcode" for the model by Hamming distance, "proxcode, float queries" for `model.query`, "float cosine" for
-        the samples themselves, otherwise a name from `proxcode.peers.PEERS`.
-    bits : int or None
-        Code length; None for the samples themselves.
-    bytes : int
-        Bytes that a sample of the database takes: those of its code, with 4 more for the offset that some float queries
-        need; 4 per feature for the samples themselves, in single precision.
-    precision : dict of int to float
-        Precision at each k: the share of relevant samples among the first k. A query without any relevant sample counts
-        as 0, and so do places after the last sample of a database with fewer than k.
-    recall : dict of int to float
-        Recall at each k: the share of the relevant samples that are among the first k. Without labels, and unless the
-        model is one of `WithinRadius`, it is the share of the first k that are at most as far as the true k-th nearest,
-        the same number as the precision. Queries without any relevant sample are left out.
-    map : float
-        Mean average precision of the ranking of the whole database. Without labels, relevant samples are those of the
-        largest k. Queries without any relevant sample are left out.
-    search_ms : float
-        Milliseconds of a search per query, the median, without the encoding of the query.
-    encode_ms : float
-        Milliseconds to encode a sample, in one call for up to 1,000 samples; to compute the lookup tables of a float
-        query; to scale a sample to unit length for float cosine.
-    fit_seconds : float or None
-        As in `Row`; None for float cosine, which is not fitted.
-    """
-
-    method: str
-    bits: int | None
-    bytes: int
-    precision: dict[int, float]
-    recall: dict[int, float]
-    map: float
-    search_ms: float
-    encode_ms: float
-    fit_seconds: float | None
-
-    @property
-    def is_peer(self) -> bool:
-        """Whether the method is one to compare with that was fitted for it."""
-        return self.method not in (MODEL, FLOAT_QUERIES, FLOAT_COSINE)
-
-
-@dataclass
-class SearchEvaluation:
-    """Result of `evaluate_search`.
-
-    Attributes
-    ----------
-    rows : list of SearchRow
-        The rows of the model by code length, its float queries, float cosine, then those of each peer.
-    k : list of int
-    relevant : str
-        What makes a sample of the database relevant to a query, in words.
-    is_nearest : bool
-        Whether relevant samples are the true k nearest: precision and recall at k are then the same number.
-    learned : str
-        What the model was fitted to call near, in words.
-    n_database, n_queries : int
-    n_without_relevant : int
-        Number of queries without any relevant sample.
-    n_self : int
-        Number of queries that are samples of the database themselves.
-    exclude_self : bool
-        Whether these were left out of the rankings of their queries.
-    peers_fitted_to : str
-        "train", or "database".
-    batch_size, n_threads : int
-        Queries and threads of a timed search. Its k is the largest of `k`.
-    left_out : dict of (method, bits) to str
-        Reason why a peer has no code of a length.
-    """
-
-    k: list[int]
-    relevant: str
-    is_nearest: bool
-    learned: str
-    n_database: int
-    n_queries: int
-    n_self: int
-    exclude_self: bool
-    peers_fitted_to: str
-    batch_size: int
-    n_threads: int
-    n_without_relevant: int = 0
-    rows: list[SearchRow] = field(default_factory=list)
-    left_out: dict[Key, str] = field(default_factory=dict)
 
 
 class Method(NamedTuple):
@@ -145,16 +62,17 @@ class Method(NamedTuple):
 
 
 def evaluate_search(
-    model: ProximityPreservingCode,
-    database: ArrayLike,
-    queries: ArrayLike,
+    model: Model,
+    database: Any,
+    queries: Any,
     database_labels: Any = None,
     query_labels: Any = None,
     *,
+    proximity: SameLabel | None = None,
     k: int | Iterable[int] | None = None,
     lengths: Iterable[int] | None = None,
     peers: Iterable[str] | None = None,
-    train: ArrayLike | None = None,
+    train: Any = None,
     train_labels: Any = None,
     exclude_self: bool = False,
     batch_size: int = 1,
@@ -165,11 +83,17 @@ def evaluate_search(
 
     Parameters
     ----------
-    model : ProximityPreservingCode
+    model : ProximityPreservingCode or CodePipeline
+        Of a pipeline, all is measured on samples that its transformers have transformed: its last step, float cosine
+        and the peers, true neighbours and the bytes of a sample. No time includes that of the transformers.
     database, queries : arrays of shape (n_database, n_features) and (n_queries, n_features)
+        For a pipeline, what its first step takes.
     database_labels, query_labels : labels (n,), indicator matrices (n, n_labels) or None
-        Samples with the same label, or with a label in common, are relevant. None: the true k nearest samples by
-        Euclidean distance are, or for a model of `WithinRadius` those within its radius, by its metric.
+        Samples with the same label, or with a label in common, are relevant. Samples without a label are left out of
+        the database and of the queries. None: the true k nearest samples by Euclidean distance are relevant, or for a
+        model of `WithinRadius` those within its radius, by its metric.
+    proximity : SameLabel, default=None
+        Says which labels mean "no label". None: the proximity of the model, or `SameLabel()` if that is another one.
     k : int or iterable of int, default=None
         Numbers of first samples at which precision and recall are measured. None: those of 1, 10 and 100 that are at
         most the number of samples in the database.
@@ -182,7 +106,7 @@ def evaluate_search(
         Samples that the peers are fitted to, preferably the training samples of the model. None: the database, of which
         at most 20,000 evenly spaced samples are used.
     train_labels : labels (n_train,), default=None
-        Class labels of `train`, for peers that learn from them.
+        Class labels of `train`, for peers that learn from them: these are fitted to the samples with a label.
     exclude_self : bool, default=False
         Whether a query that is itself a sample of the database does not find that sample: row i for query i where both
         sets are equal, otherwise the first row that equals the query. Other copies of it remain.
@@ -226,41 +150,53 @@ def evaluate_search(
     check_is_fitted(model, "n_bits_")
     if train is None and train_labels is not None:
         raise ValueError("train_labels are given without train: pass the samples that they belong to.")
-    names, code_lengths = check_peers(peers, train_labels is not None), check_lengths(model, lengths)
+    if proximity is not None:
+        check_component("proximity", proximity, SameLabel, "SameLabel(unlabelled='unknown')")
+    code = model[-1] if isinstance(model, CodePipeline) else model
+    names, code_lengths = check_peers(peers, train_labels is not None), check_lengths(code, lengths)
     batch_size = check_integer("batch_size", batch_size, 1)
     n_threads = check_integer("n_threads", n_threads, 1, MAX_THREADS)
-    base, asked = _check("database", model, database), _check("queries", model, queries)
-    fitted_to = base[evenly_spaced(len(base), MAX_FITTED)] if train is None else _check("train", model, train)
-    own = own_rows(base, asked)
+    stored, asked = SearchSamples.read("database", model, database), SearchSamples.read("queries", model, queries)
+    n_all = len(stored.array), len(asked.array)
+    labels = read_search_labels(database_labels, query_labels, *n_all, proximity, code.proximity_)
+    if labels is not None:
+        stored, asked = stored.take(labels.database_rows), asked.take(labels.query_rows)
+    n_database, n_queries = len(stored.array), len(asked.array)
+    if train is None:
+        training = Training.read(stored.array[evenly_spaced(n_database, MAX_FITTED)], None, None, code.proximity_)
+    else:
+        X_train = SearchSamples.read("train", model, train).array
+        training = Training.read(X_train, train_labels, proximity, code.proximity_)
+    own = stored.own_rows_of(asked)
     left_out = own if exclude_self else np.full_like(own, -1)
-    ks = _check_k(k, len(base) - int((left_out >= 0).any()))
-    relevance = find_relevance(model.proximity_, base, asked, database_labels, query_labels, left_out, ks)
+    ks = _check_k(k, n_database - int((left_out >= 0).any()))
+    relevance = find_relevance(code.proximity_, stored.array, asked.array, labels, left_out, ks)
     result = SearchEvaluation(
         k=ks,
         relevant=relevance.meaning,
         is_nearest=isinstance(relevance, NearestRelevance),
-        learned=model.proximity_.describe(),
-        n_database=len(base),
-        n_queries=len(asked),
+        learned=code.proximity_.describe(),
+        n_database=n_database,
+        n_queries=n_queries,
+        n_database_unlabelled=n_all[0] - n_database,
+        n_queries_unlabelled=n_all[1] - n_queries,
         n_self=int((own >= 0).sum()),
         exclude_self=bool(exclude_self),
         peers_fitted_to="database" if train is None else "train",
         batch_size=batch_size,
         n_threads=n_threads,
     )
-    methods = _of_model(model, database, queries, code_lengths, n_threads)
-    cosine = CosineRanking(base, asked)
-    methods.append(Method(FLOAT_COSINE, None, cosine, encode_ms(unit_rows, asked), None))
-    for name, peer, seconds in fitted_peers(
-        names, code_lengths, fitted_to, train_labels, result.left_out, verbose=verbose
-    ):
-        ranking = HammingRanking(peer.encode(base), peer.encode(asked), peer.n_bits_, n_threads)
-        methods.append(Method(name, peer.n_bits_, ranking, encode_ms(peer.encode, base), seconds))
+    methods = _of_model(code, stored.transformed, asked.transformed, code_lengths, n_threads)
+    cosine = CosineRanking(stored.array, asked.array)
+    methods.append(Method(FLOAT_COSINE, None, cosine, encode_ms(unit_rows, asked.array), None))
+    for name, peer, seconds in fitted_peers(names, code_lengths, training, result.left_out, verbose=verbose):
+        ranking = HammingRanking(peer.encode(stored.array), peer.encode(asked.array), peer.n_bits_, n_threads)
+        methods.append(Method(name, peer.n_bits_, ranking, encode_ms(peer.encode, stored.array), seconds))
     # The product of a search by cosine has as many threads as the other searches.
     with threadpool_limits(n_threads, user_api="blas"):
-        search_ms = [method.ranking.search_ms(len(asked), batch_size, ks[-1]) for method in methods]
-    measures = measure([method.ranking for method in methods], relevance, ks, len(base), verbose=verbose)
-    result.n_without_relevant = len(asked) - measures[0].n_with_relevant
+        search_ms = [method.ranking.search_ms(n_queries, batch_size, ks[-1]) for method in methods]
+    measures = measure([method.ranking for method in methods], relevance, ks, n_database, verbose=verbose)
+    result.n_without_relevant = n_queries - measures[0].n_with_relevant
     for method, milliseconds, measured in zip(methods, search_ms, measures, strict=True):
         result.rows.append(
             SearchRow(
@@ -276,14 +212,6 @@ def evaluate_search(
             )
         )
     return result
-
-
-def _check(name: str, model: ProximityPreservingCode, X: ArrayLike) -> NDArray[Any]:
-    """Validate samples; the error names which ones."""
-    try:
-        return check_samples(model, X, reset=False)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from error
 
 
 def _check_k(k: int | Iterable[int] | None, n_others: int) -> list[int]:
