@@ -322,8 +322,8 @@ def test_batches_like_the_training_samples_are_kept(old, held_out):
         assert model.drift(X[rows]).action == "keep"
     # The balance of one class alone is no drift where the labels say so.
     with_labels, without = model.drift(X[y == 3], y[y == 3]), model.drift(X[y == 3])
-    assert with_labels.balance_change < with_labels.balance_chance
-    assert without.balance_change > without.balance_chance
+    assert with_labels.balance_change < 0.1
+    assert without.balance_change > 0.3
 
 
 def test_batches_of_another_kind_are_noticed(old, new, held_out):

@@ -10,7 +10,7 @@ from proxcode.files import append_table, read_labels, write_table
 TYPES = {"file": "int64", "distance": "int32", "x": "float64"}
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".npz", ".parquet"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".npz", ".parquet"])
 @pytest.mark.parametrize("sizes", [(), (0,), (3,), (5, 0, 1, 700)])
 def test_blocks_give_the_file_of_one_table(tmp_path, rng, suffix, sizes):
     path, whole = tmp_path / f"blocks{suffix}", tmp_path / f"whole{suffix}"
@@ -21,7 +21,7 @@ def test_blocks_give_the_file_of_one_table(tmp_path, rng, suffix, sizes):
             append(*(column[start:stop] for column in columns))
         assert not path.exists()
     write_table(whole, {n: c.astype(t) for (n, t), c in zip(TYPES.items(), columns, strict=True)})
-    if suffix in (".csv", ".tsv"):
+    if suffix in (".csv", ".tsv", ".jsonl"):
         assert path.read_text() == whole.read_text()
     elif suffix == ".npz":
         with np.load(path) as blocks, np.load(whole) as table:

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike, NDArray
 from proxcode.files._arrow import import_arrow
 from proxcode.files._base import FilePath, by_suffix
 from proxcode.files._text import DELIMITERS
+from proxcode.files.writing import write_json_lines
 from proxcode.storage.atomic import atomic_write
 
 # Appends a block: one array per column, of equal lengths, in the order of the columns.
@@ -35,7 +36,7 @@ def append_table(
     Parameters
     ----------
     path : path
-        A file `.csv`, `.tsv`, `.npz` or `.parquet`.
+        A file `.csv`, `.tsv`, `.jsonl`, `.npz` or `.parquet`.
     types : mapping of str to dtype
         Names of the columns and types of their numbers.
     overwrite : bool, default=True
@@ -77,6 +78,12 @@ def _append_text(partial: Path, types: Types, path: Path) -> Iterator[Append]:
 
 
 @contextmanager
+def _append_json_lines(partial: Path, types: Types, path: Path) -> Iterator[Append]:
+    with partial.open("w", encoding="utf-8") as file:
+        yield lambda columns: write_json_lines(file, dict(zip(types, columns, strict=True)))
+
+
+@contextmanager
 def _append_npz(partial: Path, types: Types, path: Path) -> Iterator[Append]:
     with ExitStack() as stack:
         # The length of an array comes before its values: these are kept in files without a name, which no one else
@@ -107,6 +114,7 @@ def _append_parquet(partial: Path, types: Types, path: Path) -> Iterator[Append]
 
 _APPENDERS: dict[str, Appender] = {
     **dict.fromkeys(DELIMITERS, _append_text),
+    ".jsonl": _append_json_lines,
     ".npz": _append_npz,
     ".parquet": _append_parquet,
 }

@@ -6,7 +6,7 @@ import math
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -76,9 +76,14 @@ def _texts(column: NDArray[Any]) -> list[str]:
 
 def _write_json_lines(partial: Path, columns: Columns, path: Path) -> None:
     with partial.open("w", encoding="utf-8") as file:
-        for row in zip(*map(_json_values, columns.values()), strict=True):
-            json.dump(dict(zip(columns, row, strict=True)), file, ensure_ascii=False, allow_nan=False)
-            file.write("\n")
+        write_json_lines(file, columns)
+
+
+def write_json_lines(file: TextIO, columns: Columns) -> None:
+    """Write a JSON object for each row to an open file."""
+    for row in zip(*map(_json_values, columns.values()), strict=True):
+        json.dump(dict(zip(columns, row, strict=True)), file, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
 
 
 def _json_values(column: NDArray[Any]) -> list[Any]:
