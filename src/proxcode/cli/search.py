@@ -1,14 +1,12 @@
 """The verb `search`: nearest neighbours of queries among codes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ModelHeader, VectorFile, check_bits, read_header
+from proxcode.cli.codes import IndexOptions
+from proxcode.cli.inputs import VectorFile, check_bits, read_header
 from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, vector_options
 from proxcode.cli.printing import aligned_columns, show
 from proxcode.cli.stores import StoreOptions, is_address
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from proxcode.files import Vectors
     from proxcode.search import ByDistance, HammingIndex, Neighbors, Rescoring, ShardedIndex
     from proxcode.stores import CodeStore
-
-    T = TypeVar("T", bound=CodeStore | ShardedIndex)
 
 # Float queries that are searched for at a time.
 FLOAT_BATCH = 4096
@@ -52,7 +48,11 @@ FLOAT_BATCH = 4096
     help="Re-rank this many times k candidates.",
 )
 @click.option("--bits", type=BITS, show_default="that of the model or of the file", help="Code length.")
-@click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--ids", help="Ids of the codes, integers or text, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option(
+    "--exclude-self", is_flag=True, help="QUERIES are CODES, row by row, or have --query-ids: no query finds itself."
+)
+@click.option("--query-ids", help="Ids of the queries among the codes, for --exclude-self; in the form of --ids.")
 @click.option("--renumber", is_flag=True, help="Number the codes of several indexes from 0, in the order of the files.")
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
 @click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
@@ -76,6 +76,8 @@ def search(
     oversample: float,
     bits: int | None,
     ids: str | None,
+    exclude_self: bool,
+    query_ids: str | None,
     renumber: bool,
     threads: int | None,
     output: Path | None,
@@ -98,20 +100,23 @@ def search(
       proxcode search codes.npy queries.npy --model my.proxcode -k 10
       proxcode search codes.npy queries.npy --model my.proxcode --near -o near.csv
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
+      proxcode search codes.npy codes.npy --exclude-self -k 5
       proxcode search postgresql://me@localhost/shop queries.npy --table items --model my.proxcode
     """
     _check_usage(model, radius, near, as_float, asymmetric, vectors)
 
     import numpy as np
 
-    from proxcode.files import ArrayCodes, check_suffix, write_table
+    from proxcode.files import ArrayCodes, check_suffix, read_labels, write_table
     from proxcode.storage.listing import files_of
 
     source = _source(codes, table, column, id_column, ef_search)
     shards = None if isinstance(source, StoreOptions) else files_of(source)
     if renumber and shards is None:
         raise click.UsageError(f"--renumber is for several indexes: pass a folder or a pattern instead of {codes}.")
-    check_output(output, force, codes, *(shards or ()), queries, model, vectors, ids)
+    if query_ids is not None and not exclude_self:
+        raise click.UsageError("--query-ids are the ids that --exclude-self leaves out: pass --exclude-self too.")
+    check_output(output, force, codes, *(shards or ()), queries, model, vectors, ids, query_ids)
     if output is not None:
         check_suffix(output)
     header = None if model is None else read_header(model)
@@ -121,23 +126,26 @@ def search(
     else:
         check_bits(header, bits)
     stored = None if vectors is None or header is None else VectorFile(vectors).open(model=header)
+    own = None if query_ids is None else read_labels(query_ids)
     options = IndexOptions(source, shards, bits, ids, renumber, threads, column, id_column)
     with options.open(header) as index:
         if model is None:
-            found = _find(index, query_codes, k, radius)
+            exclusion = _exclusion(index, exclude_self, own, len(query_codes))
+            found = _find(index, query_codes, k, radius, exclusion)
         else:
             from proxcode.code import ProximityPreservingCode
 
             fitted = ProximityPreservingCode.load(model)
             index.check_model(fitted)
             X = opened.read()
+            exclusion = _exclusion(index, exclude_self, own, len(X))
             if near:
                 radius = fitted.history_[index.n_bits - 1].radius
             if as_float:
-                found = _rows(_search_floats(fitted, index, X, k, oversample))
+                found = _rows(_search_floats(fitted, index, X, k, oversample, exclusion))
             else:
                 rescore = _rescoring(fitted, index, X, asymmetric, stored)
-                found = _find(index, fitted.encode(X, index.n_bits), k, radius, rescore, oversample)
+                found = _find(index, fitted.encode(X, index.n_bits), k, radius, exclusion, rescore, oversample)
     if output is None:
         values = {name: column.tolist() for name, column in found.items()}
         show(as_json, values, lambda: aligned_columns(list(values), zip(*values.values(), strict=True)))
@@ -161,25 +169,46 @@ def _find(
     queries: "NDArray[np.uint8]",
     k: int,
     radius: int | None,
+    exclusion: dict[str, Any],
     rescore: "Rescoring | None" = None,
     oversample: float = 1.0,
 ) -> "dict[str, NDArray[Any]]":
     """Search by codes; return one row per neighbour."""
     if radius is None:
-        return _rows(index.search(queries, k, rescore=rescore, oversample=oversample))
+        return _rows(index.search(queries, k, rescore=rescore, oversample=oversample, **exclusion))
 
     import numpy as np
 
-    within = index.within(queries, radius)
+    within = index.within(queries, radius, **exclusion)
     query = np.repeat(np.arange(len(within)), np.diff(within.offsets))
     return {"query": query, "neighbor": within.neighbor, "distance": within.distance}
+
+
+def _exclusion(
+    index: "CodeStore | ShardedIndex", is_asked: bool, own: "NDArray[Any] | None", n_queries: int
+) -> dict[str, Any]:
+    """Return the option of a search by which no query finds itself: the ids of the queries, or of all codes."""
+    from proxcode.search import HammingIndex
+
+    if not is_asked:
+        return {}
+    if not isinstance(index, HammingIndex):
+        raise ValueError("--exclude-self is for one file of codes or one index: pass that instead of many or a table.")
+    ids = index.ids if own is None else own
+    if len(ids) != n_queries:
+        raise ValueError(
+            f"--exclude-self: there are {len(ids)} ids for {n_queries} queries; pass QUERIES that are CODES row by "
+            "row, or one of --query-ids for each query."
+        )
+    return {"exclude": ids}
 
 
 def _rows(found: "Neighbors") -> "dict[str, NDArray[Any]]":
     """Return one row per neighbour, without those that an approximate search did not find."""
     import numpy as np
 
-    is_missing = (found.neighbor == -1) & ((found.distance == -1) | np.isinf(found.distance))
+    is_no_id = found.neighbor == (None if found.neighbor.dtype == object else -1)
+    is_missing = is_no_id & ((found.distance == -1) | np.isinf(found.distance))
     query = np.broadcast_to(np.arange(len(found.neighbor))[:, None], found.neighbor.shape)
     columns = {"query": query, "neighbor": found.neighbor, "distance": found.distance}
     return {name: column[~is_missing] for name, column in columns.items()}
@@ -227,7 +256,12 @@ def _check_usage(
 
 
 def _search_floats(
-    model: "ProximityPreservingCode", index: "CodeStore | ShardedIndex", X: "NDArray[Any]", k: int, oversample: float
+    model: "ProximityPreservingCode",
+    index: "CodeStore | ShardedIndex",
+    X: "NDArray[Any]",
+    k: int,
+    oversample: float,
+    exclusion: dict[str, Any],
 ) -> "Neighbors":
     """Search for float queries in batches: each query takes a kilobyte of lookup tables for each byte of a code."""
     from proxcode.search import HammingIndex, Neighbors, ShardedIndex
@@ -236,71 +270,13 @@ def _search_floats(
         raise ValueError(f"--float compares all {model.n_bits_} bits of the model, but the codes have {index.n_bits}.")
     if not isinstance(index, HammingIndex | ShardedIndex):
         return model.search(index, X, k, oversample=oversample)
-    batches = [X[start : start + FLOAT_BATCH] for start in range(0, len(X), FLOAT_BATCH)]
-    return Neighbors.joined([index.search(model.query(batch), k) for batch in batches])
-
-
-@dataclass(frozen=True)
-class IndexOptions:
-    """Where codes are, and the values of the options that say how to read them."""
-
-    source: Path | StoreOptions
-    shards: list[Path] | None
-    bits: int | None
-    ids: str | None
-    renumber: bool
-    threads: int | None
-    column: str
-    id_column: str
-
-    @property
-    def _name(self) -> str:
-        return f"table {self.source.table}" if isinstance(self.source, StoreOptions) else str(self.source)
-
-    @contextmanager
-    def open(self, model: ModelHeader | None) -> "Iterator[CodeStore | ShardedIndex]":
-        """Open a table of a database, load one or several saved indexes, or build one from a file of codes."""
-        if not isinstance(self.source, StoreOptions):
-            yield self._checked(self._index(self.source, model), model)
-            return
-        if self.ids is not None:
-            raise ValueError("a database has its own ids: omit --ids, and name the column of ids by --id.")
-        with self.source.open() as store:
-            yield self._checked(store, model)
-
-    def _index(self, path: Path, model: ModelHeader | None) -> "HammingIndex | ShardedIndex":
-        from proxcode.files import holds_vectors, open_codes, read_labels
-        from proxcode.storage.container import read_file
-
-        if self.shards is None and holds_vectors(path):
-            file = open_codes(path, column=self.column, id_column=self.id_column)
-            n_bits = file.code_length(self.bits, None if model is None else model.n_bits_)
-            packed, own_ids = file.read()
-            given = own_ids if self.ids is None else read_labels(self.ids)
-
-            from proxcode.search import HammingIndex
-
-            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given)
-        if self.ids is not None:
-            raise ValueError(f"{path} is an index with its own ids: omit --ids.")
-        for index_file in [path] if self.shards is None else self.shards:
-            read_file(index_file, "index", mapped=True)  # raises the error of a wrong file before the import of numba
-
-        from proxcode.search import HammingIndex, ShardedIndex
-
-        if self.shards is None:
-            return HammingIndex.load(path, n_threads=self.threads)
-        return ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
-
-    def _checked(self, index: "T", model: ModelHeader | None) -> "T":
-        """Return an index. Raises ValueError if it does not have the code length of --bits, or one of the model."""
-        if self.bits not in (None, index.n_bits):
-            raise ValueError(f"--bits {self.bits}: {self._name} has codes of {index.n_bits} bits; omit --bits.")
-        if model is not None and index.n_bits > model.n_bits_:
-            raise ValueError(
-                f"{self._name} has codes of {index.n_bits} bits, the model of {model.n_bits_}: pass its own model."
-            )
-        return index
+    batches = [slice(start, start + FLOAT_BATCH) for start in range(0, len(X), FLOAT_BATCH)]
+    return Neighbors.joined(
+        [
+            index.search(model.query(X[rows]), k, **{name: ids[rows] for name, ids in exclusion.items()})
+            for rows in batches
+        ]
+    )
 
 
 def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vectors: "Vectors") -> "ByDistance":
