@@ -255,7 +255,7 @@ def test_a_worker_searches_a_file_as_it_was_opened(paths, codes):
     HammingIndex(20).save(paths[0])
     assert_equal(shards.search(codes[:5]), before)
     shards_module._opened.cache_clear()
-    with pytest.raises(ValueError, match=r"00\.index was replaced after the sharded index was opened"):
+    with pytest.raises(ValueError, match=r"00\.index was replaced or changed after the sharded index was opened"):
         shards.search(codes[:5])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,14 +13,15 @@ from proxcode.search.exact import ExactSearch
 from proxcode.search.filtered import Filter, find
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes, FoundByQuery
-from proxcode.search.string_ids import AnyIds, NewIds, ids_for
+from proxcode.search.string_ids import AnyIds, NewIds, StringIds, ids_for
+from proxcode.storage.changes import ADD, Change, NetChange
+from proxcode.storage.texts import Texts
 from proxcode.stores.ids import Ids
 from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.growing import GrowingArray
 
 MAX_CODES = np.iinfo(np.uint32).max
 Positions = NDArray[np.int64]
-NONE = np.empty(0, np.int64)
 
 
 class Snapshot(NamedTuple):
@@ -80,6 +82,22 @@ class Snapshot(NamedTuple):
             )
         after: Any = ids
         return self._replace(planes=self.planes.extended(np.array(codes.T, order="C")), ids=after.extended(new))
+
+    def changed(self, changes: Sequence[Change], *, in_full: bool) -> Snapshot:
+        """Make several changes of a journal at once.
+
+        Additions alone are compared with the stored ids only if `in_full`: a comparison sorts the ids of the index,
+        which takes seconds for tens of millions of them.
+        """
+        has_strings = isinstance(changes[0].ids, Texts)
+        if has_strings and self.ids.n == 0 and self.ids.contents is None:
+            return self._replace(ids=StringIds.of(Texts.of([]))).changed(changes, in_full=in_full)
+        if isinstance(self.ids, StringIds) != has_strings:
+            raise ValueError("has ids of another kind than the index")
+        is_compared = in_full or any(change.kind != ADD for change in changes)
+        net = NetChange.of(changes, self.ids.positions if is_compared else None)
+        after = self.replaced(net.replaced, net.replacements).removed(net.removed)
+        return after.added(net.added, net.ids, after.ids)
 
     def removed(self, positions: Positions) -> Snapshot:
         """Remove the codes at some positions."""

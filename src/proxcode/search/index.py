@@ -13,7 +13,6 @@ Codes at equal distance are in the order in which they were added.
 
 from __future__ import annotations
 
-import os
 from typing import Any, Self
 
 import numpy as np
@@ -24,11 +23,12 @@ from proxcode.search.contents import Snapshot
 from proxcode.search.exact import ExactSearch
 from proxcode.search.filtered import make_filter
 from proxcode.search.float_queries import FloatQueries, check_queries, check_radius
+from proxcode.search.saved import SavedIndexMixin
 from proxcode.search.string_ids import StringIds, ids_for, rows_of
-from proxcode.storage.container import reading
-from proxcode.storage.index_file import KIND, StoredIds, StoredIndex, read_index, write_index
+from proxcode.storage.changes import ADD, REMOVE, UPSERT, Change
+from proxcode.storage.index_file import StoredIds
 from proxcode.storage.texts import Texts
-from proxcode.stores.base import CodeStore, check_fingerprint
+from proxcode.stores.base import CodeStore
 from proxcode.stores.ids import Ids
 from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
 from proxcode.stores.results import Neighborhoods, Neighbors
@@ -39,7 +39,7 @@ from proxcode.utils.validation import check_integer
 MAX_THREADS = 4096
 
 
-class HammingIndex(CodeStore):
+class HammingIndex(SavedIndexMixin, CodeStore):
     """Exact search among codes by Hamming distance, or by the distance of float queries.
 
     Ids are integers or strings, as those of the first codes that are added. Several threads may search, add, replace
@@ -88,7 +88,8 @@ class HammingIndex(CodeStore):
         self.tables = tables
         # Held by a thread that replaces the snapshot.
         self._changing = ForkSafeLock()
-        self._replace(np.empty((-(-self.n_bits // 8), 0), np.uint8))
+        self._writer = None
+        self._replace(self._no_codes.T)
 
     def _replace(self, planes: Codes, ids: StoredIds = None) -> None:
         """Replace all codes, and with them the hash tables."""
@@ -96,10 +97,10 @@ class HammingIndex(CodeStore):
         self._snapshot = Snapshot.of(planes, stored, ExactSearch(self.n_threads, self.tables))
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state of a copy: without hash tables, and without free columns, which copies must not share."""
+        """Return the state of a copy, in memory alone: without hash tables and free columns, which are not shared."""
         planes, ids, _ = self._snapshot
         own = {"_snapshot": (np.ascontiguousarray(planes.columns), ids.contents), "_changing": ForkSafeLock()}
-        return self.__dict__ | own
+        return self.__dict__ | own | {"_writer": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -138,7 +139,8 @@ class HammingIndex(CodeStore):
         with self._changing.own:
             before = self._snapshot
             stored = ids_for(before.ids, ids)
-            self._snapshot = before.added(codes, stored.new(len(codes), ids), stored)
+            new = stored.new(len(codes), ids)
+            self._commit(before.added(codes, new, stored), Change(ADD, new, codes))
         return self
 
     def upsert(self, codes: ArrayLike, ids: ArrayLike) -> Self:
@@ -151,7 +153,7 @@ class HammingIndex(CodeStore):
             positions = stored.positions(given)
             is_new = positions < 0
             replaced = before.replaced(positions[~is_new], codes[~is_new])
-            self._snapshot = replaced.added(codes[is_new], rows_of(given, is_new), stored)
+            self._commit(replaced.added(codes[is_new], rows_of(given, is_new), stored), Change(UPSERT, given, codes))
         return self
 
     def remove(self, ids: ArrayLike) -> Self:
@@ -159,8 +161,12 @@ class HammingIndex(CodeStore):
         with self._changing.own:
             before = self._snapshot
             positions = np.unique(ids_for(before.ids, ids).find(ids))
-            self._snapshot = before.removed(positions)
+            self._commit(before.removed(positions), Change(REMOVE, before.ids.stored(positions), self._no_codes))
         return self
+
+    @property
+    def _no_codes(self) -> Codes:
+        return np.empty((0, -(-self.n_bits // 8)), np.uint8)
 
     def get(self, ids: ArrayLike) -> Codes:
         """Return stored codes; parameters as in `CodeStore.get`, ids as in `add`."""
@@ -240,43 +246,3 @@ class HammingIndex(CodeStore):
         now = self._snapshot
         chosen = make_filter(now, len(queries), among, exclude)
         return now.neighborhoods(now.find(queries, now.n_codes, radius, chosen))
-
-    def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
-        """Write the index to a file, atomically; hash tables are not saved.
-
-        Without `overwrite` an existing file is kept, and a FileExistsError raised.
-        """
-        planes, ids, _ = self._snapshot
-        stored = StoredIndex(self.n_bits, self.fingerprint, planes.columns, ids.contents)
-        write_index(path, stored, overwrite=overwrite)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        mapped: bool = True,
-        n_threads: int | None = None,
-        tables: bool | None = None,
-        model: Any = None,
-    ) -> Self:
-        """Open a saved index.
-
-        Parameters
-        ----------
-        path : path
-        mapped : bool, default=True
-            Map the file into memory: it opens without delay and several processes share its memory. False reads the
-            file and verifies its digest.
-        n_threads, tables
-            As in the constructor.
-        model : ProximityPreservingCode or str, default=None
-            The model that encodes the queries: an index of the codes of another model is refused.
-        """
-        stored = read_index(path, mapped=mapped)
-        with reading(path, KIND):
-            of_file = check_fingerprint(stored.fingerprint)
-            index = cls(stored.n_bits, n_threads=n_threads, tables=tables, model=of_file)
-            index._replace(stored.planes, stored.ids)
-            index.check_model(model)
-        return index

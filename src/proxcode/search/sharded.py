@@ -24,7 +24,7 @@ from proxcode.hamming import Codes
 from proxcode.search.float_queries import FloatQueries, check_queries, check_radius
 from proxcode.search.index import HammingIndex
 from proxcode.search.shards import Shard, ShardFile, ShardNeighbors, ShardSearch, id_range, ids_of, merged, size_of
-from proxcode.storage.container import digest_of
+from proxcode.storage.index_file import version_of
 from proxcode.storage.listing import files_of
 from proxcode.stores.base import check_same_model, fingerprint_of
 from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
@@ -40,8 +40,8 @@ class ShardedIndex:
 
     Results are those of one `HammingIndex` that holds all codes in the order of the files, to the last digit: codes at
     equal distance are in the order of the files, then in the order in which they were added. A sharded index is
-    read-only: to add or remove codes, load a file with `HammingIndex.load`, save it and open the shards again. A copy
-    by pickle opens the files again.
+    read-only: to change codes, open a file with `HammingIndex.open`, and the shards again. A copy by pickle opens the
+    files again.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class ShardedIndex:
         if engine is None or isinstance(engine, LocalEngine):
             self._shards = [HammingIndex.load(name, n_threads=n_threads, tables=tables) for name in names]
         else:
-            digests = engine.map(digest_of, names)
-            self._shards = [ShardFile(*named, n_threads, tables) for named in zip(names, digests, strict=True)]
+            versions = engine.map(version_of, names)
+            self._shards = [ShardFile(*named, n_threads, tables) for named in zip(names, versions, strict=True)]
         sizes = self._map(size_of)
         self.n_bits, self.nbytes = sizes[0].n_bits, sum(size.nbytes for size in sizes)
         # Position of the first code of each shard; the last entry is the number of codes.
@@ -138,10 +138,10 @@ class ShardedIndex:
 
         def __getattr__(self, name: str) -> Any:
             """Say what to do instead of a change."""
-            if name in ("add", "remove", "save"):
+            if name in ("add", "upsert", "remove", "save"):
                 raise AttributeError(
-                    f"a ShardedIndex is read-only and has no {name!r}: change one of its files with HammingIndex.load "
-                    "and save, and open the files again."
+                    f"a ShardedIndex is read-only and has no {name!r}: change one of its files with HammingIndex.open, "
+                    "and open the files again."
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

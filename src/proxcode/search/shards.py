@@ -18,7 +18,7 @@ from proxcode.hamming import Codes
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.index import HammingIndex
 from proxcode.search.string_ids import StringIds
-from proxcode.storage.container import digest_of
+from proxcode.storage.index_file import version_of
 
 # Index files that a worker keeps open.
 MAX_OPEN = 256
@@ -26,10 +26,10 @@ MAX_OPEN = 256
 
 @dataclass(frozen=True)
 class ShardFile:
-    """An index file as a task of an engine; its digest tells whether a worker opens the same content."""
+    """An index file as a task of an engine; its version tells whether a worker opens the same content."""
 
     path: str
-    digest: str
+    version: str
     n_threads: int | None
     tables: bool | None
 
@@ -118,8 +118,10 @@ def _index_of(shard: Shard) -> HammingIndex:
 def _opened(shard: ShardFile) -> HammingIndex:
     """Open an index file in a worker. A file that is replaced afterwards stays open with its old content."""
     index = HammingIndex.load(shard.path, n_threads=shard.n_threads, tables=shard.tables)
-    if digest_of(shard.path) != shard.digest:
-        raise ValueError(f"{shard.path} was replaced after the sharded index was opened: open the shards again.")
+    if version_of(shard.path) != shard.version:
+        raise ValueError(
+            f"{shard.path} was replaced or changed after the sharded index was opened: open the shards again."
+        )
     return index
 
 

@@ -82,7 +82,8 @@ class StringIds:
     def extended(self, new: Texts) -> StringIds:
         """Append ids that `new` returned."""
         ends = self._ends.extended(new.ends + self._data.n)
-        return StringIds(self._data.extended(new.data), ends, self.lookup.extended(new.keys()))
+        lookup = None if self._lookup is None else self._lookup.extended(new.keys())
+        return StringIds(self._data.extended(new.data), ends, lookup)
 
     def without(self, positions: NDArray[np.int64]) -> StringIds:
         """Remove the ids at some positions."""

@@ -1,23 +1,31 @@
 """Index files: byte planes of codes, and their ids as integers or as strings.
 
 An index file is of the format of `container`, with the array `planes` and, unless ids are 0, 1, 2, ..., either `ids`
-or the `id_bytes` and `id_ends` of strings.
+or the `id_bytes` and `id_ends` of strings. Changes since it was written are in a journal beside it (`journal`).
 """
 
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.hamming import Codes, check_codes
-from proxcode.storage.container import Tensors, read_file, reading, write_file
+from proxcode.storage.changes import Change, NetChange
+from proxcode.storage.container import Tensors, digest_of, read_file, reading, write_file
+from proxcode.storage.journal import REPLACED, Journal, journal_of, read_journal
 from proxcode.storage.texts import Texts
+from proxcode.utils.lookup import KeyLookup
 from proxcode.utils.validation import check_integer
 
 KIND = "index"
+# Attempts to read a file that is replaced while it is read.
+MAX_ATTEMPTS = 100
 # Integers, strings, or 0, 1, 2, ...
 StoredIds = NDArray[np.int64] | Texts | None
 
@@ -36,19 +44,116 @@ class StoredIndex(NamedTuple):
         return "0, 1, 2, ..." if self.ids is None else "strings" if isinstance(self.ids, Texts) else "integers"
 
 
-def write_index(path: str | os.PathLike[str], stored: StoredIndex, *, overwrite: bool = True) -> None:
-    """Write an index file, atomically."""
+def replace_index(path: str | os.PathLike[str], stored: StoredIndex, *, overwrite: bool = True) -> None:
+    """Write an index file, atomically; the journal of a file that it replaces is removed."""
+    if not journal_of(path).exists() or (not overwrite and os.path.lexists(path)):
+        _write(path, stored, overwrite, None)
+        return
+    with closing(Journal(path, replaces=True)) as journal:
+        write_compacted(journal, stored, overwrite=overwrite)
+
+
+def write_compacted(journal: Journal, stored: StoredIndex, *, overwrite: bool = True) -> None:
+    """Write an index file with all changes of its journal, atomically, and remove these from the journal."""
+    _write(journal.path, stored, overwrite, journal.announce)
+    journal.restart()
+
+
+def _write(
+    path: str | os.PathLike[str], stored: StoredIndex, overwrite: bool, announce: Callable[[str], None] | None
+) -> None:
     n_bits, fingerprint, planes, ids = stored
     tensors: Tensors = {"planes": np.ascontiguousarray(planes)}
     if isinstance(ids, Texts):
         tensors |= {"id_bytes": ids.data, "id_ends": ids.ends}
     elif ids is not None:
         tensors["ids"] = ids
-    write_file(path, KIND, {"n_bits": n_bits, "model": fingerprint}, tensors, overwrite=overwrite)
+    content = {"n_bits": n_bits, "model": fingerprint}
+    write_file(path, KIND, content, tensors, overwrite=overwrite, announce=announce)
 
 
-def read_index(path: str | os.PathLike[str], *, mapped: bool) -> StoredIndex:
-    """Read an index file, or say in one sentence why it cannot be read; `mapped` as in `read_file`."""
+class IndexContents(NamedTuple):
+    """An index file and its changes, in the order of time; a text that tells it from any other contents."""
+
+    stored: StoredIndex
+    changes: list[Change]
+    version: str
+
+
+def read_index(path: str | os.PathLike[str], *, mapped: bool) -> IndexContents:
+    """Read an index file and its journal, or say in one sentence why they cannot be read; `mapped` as in `read_file`.
+
+    Both are read again if the index file is replaced meanwhile.
+    """
+    for _ in range(MAX_ATTEMPTS):
+        digest = digest_of(path)
+        try:
+            stored = _read(path, mapped)
+            changes, version = _read_changes(path, digest, stored)
+        except ValueError:
+            if digest_of(path) == digest:
+                raise
+        else:
+            if digest_of(path) == digest:
+                return IndexContents(stored, changes, version)
+    raise BlockingIOError(f"{path} is replaced again and again while it is read: read it later.")
+
+
+def version_of(path: str | os.PathLike[str]) -> str:
+    """Return the text that tells the contents of an index file and its journal from others."""
+    return read_index(path, mapped=True).version
+
+
+def _read_changes(path: str | os.PathLike[str], digest: str, stored: StoredIndex) -> tuple[list[Change], str]:
+    found = read_journal(path).of(path, digest)
+    changes = []
+    for number, record in enumerate(found.records):
+        if record.kind == REPLACED:
+            continue
+        try:
+            change = Change.from_bytes(record.kind, record.data, len(stored.planes))
+            check_codes(change.codes, stored.n_bits)
+        except ValueError as error:
+            raise ValueError(f"{journal_of(path)}: record {number} {error}: restore it from a copy.") from error
+        changes.append(change)
+    return changes, f"{digest} {found.last.hex()}" if changes else digest
+
+
+def read_current(path: str | os.PathLike[str]) -> StoredIndex:
+    """Read an index file with the changes of its journal applied; without changes, the arrays are memory-mapped."""
+    stored, changes, _ = read_index(path, mapped=True)
+    if not changes:
+        return stored
+    n_codes, ids = stored.planes.shape[1], stored.ids
+    if ids is None:
+        ids = Texts.of([]) if n_codes == 0 and isinstance(changes[0].ids, Texts) else np.arange(n_codes)
+    with reading(journal_of(path), "journal"):
+        net = NetChange.of(changes, partial(_positions, ids))
+    planes = np.array(stored.planes)
+    planes[:, net.replaced] = net.replacements.T
+    is_kept = np.ones(n_codes, bool)
+    is_kept[net.removed] = False
+    planes = np.hstack([planes[:, is_kept], net.added.T])
+    if isinstance(ids, Texts) and isinstance(net.ids, Texts):
+        after: StoredIds = ids.chosen(np.flatnonzero(is_kept)).joined(net.ids)
+    else:
+        after = np.concatenate([cast(Any, ids)[is_kept], cast(Any, net.ids)])
+        after = None if stored.ids is None and np.array_equal(after, np.arange(len(after))) else after
+    return stored._replace(planes=planes, ids=after)
+
+
+def _positions(stored: NDArray[np.int64] | Texts, wanted: NDArray[np.int64] | Texts) -> NDArray[np.int64]:
+    """Return the positions of ids among the stored ones, -1 where an id is not stored."""
+    if isinstance(stored, Texts) and isinstance(wanted, Texts):
+        lookup = KeyLookup().extended(stored.keys())
+        return lookup.find(wanted.keys(), lambda rows, positions: wanted.equal(rows, stored, positions))
+    if isinstance(stored, Texts) or isinstance(wanted, Texts):
+        raise ValueError("has ids of another kind than the index")
+    return KeyLookup().extended(stored).find(wanted)
+
+
+def _read(path: str | os.PathLike[str], mapped: bool) -> StoredIndex:
+    """Read an index file alone."""
     content, tensors = read_file(path, KIND, mapped=mapped)
     with reading(path, KIND):
         n_bits = check_integer("its n_bits", content["n_bits"], 1)

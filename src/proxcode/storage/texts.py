@@ -58,6 +58,10 @@ class Texts(NamedTuple):
         byte = np.arange(lengths.sum()) + np.repeat(starts - (new_ends - lengths), lengths)
         return Texts(self.data[byte], new_ends)
 
+    def joined(self, other: Texts) -> Texts:
+        """Append strings."""
+        return Texts(np.concatenate([self.data, other.data]), np.concatenate([self.ends, other.ends + len(self.data)]))
+
     def at(self, positions: NDArray[np.int64]) -> list[str]:
         """Return the strings at these positions as a list."""
         data, ends = self.chosen(positions)

@@ -90,8 +90,9 @@ class Ids:
         if self._values is None:
             if np.array_equal(new, np.arange(self.n, n)):
                 return Ids(n)
-            return Ids(n, np.concatenate([self.as_array(), new]), self.lookup.extended(new))
-        return Ids(n, self._values.extended(new), self.lookup.extended(new))
+            return Ids(n, np.concatenate([self.as_array(), new]))
+        lookup = None if self._lookup is None else self._lookup.extended(new)
+        return Ids(n, self._values.extended(new), lookup)
 
     def without(self, positions: NDArray[np.int64]) -> Ids:
         """Remove the ids at some positions."""
