@@ -13,6 +13,7 @@ from proxcode.search import ByDistance, ByMargins, FloatQueries, HammingIndex
 from proxcode.search import string_ids as string_ids_module
 from proxcode.storage.container import read_file, write_file
 from proxcode.storage.texts import Texts
+from proxcode.utils.lookup import Run
 
 ZEROS = np.zeros((2, 2), np.uint8)
 
@@ -184,6 +185,32 @@ def test_damaged_strings_of_a_file_are_refused(tmp_path):
         write_file(path, "index", {"n_bits": 12}, tensors)
         with pytest.raises(ValueError, match=message):
             HammingIndex.load(path, mapped=False)
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_a_file_finds_its_ids_without_sorting_them(rng, tmp_path, monkeypatch, strings):
+    codes, ids = random_codes(rng, 500, 20), rng.permutation(500)
+    ids = [f"{one}.jpg" for one in ids.tolist()] if strings else ids
+    path = tmp_path / "a.index"
+    HammingIndex(20).add(codes[:300], ids[:300]).add(codes[300:], ids[300:]).save(path)
+    content, tensors = read_file(path, "index")
+    assert len(tensors["id_keys"]) == len(tensors["id_positions"]) == 500
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "of", None)
+        np.testing.assert_array_equal(HammingIndex.load(path).get(ids[77:99]), codes[77:99])
+    for name, place, value in (("id_positions", 0, 7), ("id_keys", 3, 0), ("id_positions", 1, 10**6)):
+        damaged = {**tensors, name: tensors[name].copy()}
+        damaged[name][place] = value
+        write_file(path, "index", content, damaged)
+        with pytest.raises(ValueError, match="its lookup of ids does not fit to its ids; save the index again"):
+            HammingIndex.load(path, mapped=False)
+    write_file(path, "index", content, {**tensors, "id_keys": tensors["id_keys"][1:]})
+    with pytest.raises(ValueError, match="its lookup of ids does not fit to its ids; save the index again"):
+        HammingIndex.load(path)
+    HammingIndex(20).add(codes).save(path)
+    assert set(read_file(path, "index").tensors) == {"planes"}
+    HammingIndex(20).add(codes, np.arange(500) * 2).save(path)
+    assert set(read_file(path, "index").tensors) == {"planes", "ids"}
 
 
 def test_a_million_strings(rng):

@@ -22,6 +22,8 @@ def test_strings_are_returned_as_they_were_given(values, data):
         positions = np.array(data.draw(st.lists(st.integers(0, len(values) - 1), max_size=20)), np.int64)
         expected = [values[position] for position in positions]
         assert texts.at(positions) == texts.chosen(positions).at(np.arange(len(positions))) == expected
+        is_kept = np.isin(np.arange(len(values)), positions)
+        assert texts.kept(is_kept).at(np.arange(is_kept.sum())) == [values[place] for place in np.flatnonzero(is_kept)]
         np.testing.assert_array_equal(texts.keys()[positions], texts.chosen(positions).keys())
 
 

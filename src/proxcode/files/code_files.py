@@ -149,7 +149,7 @@ class _IndexCodes(CodeFile):
     """A saved index, with the changes of its journal."""
 
     def __init__(self, path: Path) -> None:
-        self.n_bits, self.fingerprint, self._planes, self._ids = read_current(path)
+        self.n_bits, self.fingerprint, self._planes, self._ids, _ = read_current(path)
         self.path, (self.n_bytes, self.n_rows) = path, self._planes.shape
         self.has_ids = True
 

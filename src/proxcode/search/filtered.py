@@ -75,8 +75,10 @@ def _positions_among(now: Snapshot, among: ArrayLike | set[int] | set[str]) -> P
                     "or ids."
                 )
             return np.flatnonzero(array)
-    found = np.unique(_positions(now, "among", given))
-    return found[found >= 0]
+    found = _positions(now, "among", given)
+    is_among = np.zeros(now.n_codes, bool)
+    is_among[found[found >= 0]] = True
+    return np.flatnonzero(is_among)
 
 
 def _positions(now: Snapshot, name: str, ids: ArrayLike) -> Positions:

@@ -33,6 +33,7 @@ from proxcode.stores.ids import Ids
 from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
 from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.locks import ForkSafeLock
+from proxcode.utils.lookup import KeyLookup
 from proxcode.utils.validation import check_integer
 
 # Threads beyond any machine's.
@@ -91,9 +92,9 @@ class HammingIndex(SavedIndexMixin, CodeStore):
         self._writer = None
         self._replace(self._no_codes.T)
 
-    def _replace(self, planes: Codes, ids: StoredIds = None) -> None:
+    def _replace(self, planes: Codes, ids: StoredIds = None, lookup: KeyLookup | None = None) -> None:
         """Replace all codes, and with them the hash tables."""
-        stored = StringIds.of(ids) if isinstance(ids, Texts) else Ids(planes.shape[1], ids)
+        stored = StringIds.of(ids, lookup) if isinstance(ids, Texts) else Ids(planes.shape[1], ids, lookup)
         self._snapshot = Snapshot.of(planes, stored, ExactSearch(self.n_threads, self.tables))
 
     def __getstate__(self) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class SavedIndexMixin:
     @property
     def _stored(self) -> StoredIndex:
         planes, ids, _ = self._snapshot
-        return StoredIndex(self.n_bits, self.fingerprint, planes.columns, ids.contents)
+        return StoredIndex(self.n_bits, self.fingerprint, planes.columns, ids.contents, ids.stored_lookup)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = True) -> None:
         """Write the index to a file, atomically; hash tables are not saved. The journal of an older file is removed.
@@ -81,7 +81,7 @@ class SavedIndexMixin:
             of_file = check_fingerprint(stored.fingerprint)
             make: Any = cls
             index: Self = make(stored.n_bits, n_threads=n_threads, tables=tables, model=of_file)
-            index._replace(stored.planes, stored.ids)
+            index._replace(stored.planes, stored.ids, stored.lookup)
             index.check_model(model)
         if changes:
             with reading(journal_of(path), "journal"):

@@ -43,6 +43,11 @@ class StringIds:
         return self.texts
 
     @property
+    def stored_lookup(self) -> KeyLookup | None:
+        """The positions of the keys, to be stored with the ids; None if there are no ids."""
+        return self.lookup if self.n else None
+
+    @property
     def lookup(self) -> KeyLookup:
         """The positions of the keys of ids."""
         if self._lookup is None:
@@ -90,7 +95,7 @@ class StringIds:
         is_kept = np.ones(self.n, bool)
         is_kept[positions] = False
         lookup = None if self._lookup is None else self._lookup.kept(is_kept)
-        return StringIds.of(self.texts.chosen(np.flatnonzero(is_kept)), lookup)
+        return StringIds.of(self.texts.kept(is_kept), lookup)
 
     def find(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Return the positions of ids. Raises ValueError unless all of them are stored."""

@@ -1,7 +1,9 @@
 """Index files: byte planes of codes, and their ids as integers or as strings.
 
 An index file is of the format of `container`, with the array `planes` and, unless ids are 0, 1, 2, ..., either `ids`
-or the `id_bytes` and `id_ends` of strings. Changes since it was written are in a journal beside it (`journal`).
+or the `id_bytes` and `id_ends` of strings. The arrays `id_keys` and `id_positions` find ids without sorting them
+first: the ids, or 64-bit keys of strings, in increasing order, and their positions. Changes since the file was written
+are in a journal beside it (`journal`).
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from proxcode.storage.changes import Change, NetChange
 from proxcode.storage.container import Tensors, digest_of, read_file, reading, write_file
 from proxcode.storage.journal import REPLACED, Journal, journal_of, read_journal
 from proxcode.storage.texts import Texts
-from proxcode.utils.lookup import KeyLookup
+from proxcode.utils.lookup import KeyLookup, Run
 from proxcode.utils.validation import check_integer
 
 KIND = "index"
@@ -31,12 +33,16 @@ StoredIds = NDArray[np.int64] | Texts | None
 
 
 class StoredIndex(NamedTuple):
-    """What an index file holds: codes as byte planes of shape (n_bytes, n_codes), and ids."""
+    """What an index file holds: codes as byte planes of shape (n_bytes, n_codes), ids and where to find them.
+
+    The lookup is one of ids, or of the keys of strings; None if it can be made, or integers are in increasing order.
+    """
 
     n_bits: int
     fingerprint: Any
     planes: Codes
     ids: StoredIds
+    lookup: KeyLookup | None = None
 
     @property
     def kind_of_ids(self) -> str:
@@ -62,12 +68,16 @@ def write_compacted(journal: Journal, stored: StoredIndex, *, overwrite: bool = 
 def _write(
     path: str | os.PathLike[str], stored: StoredIndex, overwrite: bool, announce: Callable[[str], None] | None
 ) -> None:
-    n_bits, fingerprint, planes, ids = stored
+    n_bits, fingerprint, planes, ids, lookup = stored
     tensors: Tensors = {"planes": np.ascontiguousarray(planes)}
     if isinstance(ids, Texts):
         tensors |= {"id_bytes": ids.data, "id_ends": ids.ends}
     elif ids is not None:
         tensors["ids"] = ids
+    if lookup is not None:
+        run = lookup.joined()
+        positions = np.arange(len(run.keys)) if run.positions is None else run.positions
+        tensors |= {"id_keys": run.keys, "id_positions": positions.astype(np.uint32)}
     content = {"n_bits": n_bits, "model": fingerprint}
     write_file(path, KIND, content, tensors, overwrite=overwrite, announce=announce)
 
@@ -128,28 +138,30 @@ def read_current(path: str | os.PathLike[str]) -> StoredIndex:
     if ids is None:
         ids = Texts.of([]) if n_codes == 0 and isinstance(changes[0].ids, Texts) else np.arange(n_codes)
     with reading(journal_of(path), "journal"):
-        net = NetChange.of(changes, partial(_positions, ids))
+        net = NetChange.of(changes, partial(_positions, ids, stored.lookup))
     planes = np.array(stored.planes)
     planes[:, net.replaced] = net.replacements.T
     is_kept = np.ones(n_codes, bool)
     is_kept[net.removed] = False
     planes = np.hstack([planes[:, is_kept], net.added.T])
     if isinstance(ids, Texts) and isinstance(net.ids, Texts):
-        after: StoredIds = ids.chosen(np.flatnonzero(is_kept)).joined(net.ids)
+        after: StoredIds = ids.kept(is_kept).joined(net.ids)
     else:
         after = np.concatenate([cast(Any, ids)[is_kept], cast(Any, net.ids)])
         after = None if stored.ids is None and np.array_equal(after, np.arange(len(after))) else after
-    return stored._replace(planes=planes, ids=after)
+    return stored._replace(planes=planes, ids=after, lookup=None)
 
 
-def _positions(stored: NDArray[np.int64] | Texts, wanted: NDArray[np.int64] | Texts) -> NDArray[np.int64]:
+def _positions(
+    stored: NDArray[np.int64] | Texts, lookup: KeyLookup | None, wanted: NDArray[np.int64] | Texts
+) -> NDArray[np.int64]:
     """Return the positions of ids among the stored ones, -1 where an id is not stored."""
     if isinstance(stored, Texts) and isinstance(wanted, Texts):
-        lookup = KeyLookup().extended(stored.keys())
+        lookup = lookup or KeyLookup().extended(stored.keys())
         return lookup.find(wanted.keys(), lambda rows, positions: wanted.equal(rows, stored, positions))
     if isinstance(stored, Texts) or isinstance(wanted, Texts):
         raise ValueError("has ids of another kind than the index")
-    return KeyLookup().extended(stored).find(wanted)
+    return (lookup or KeyLookup().extended(stored)).find(wanted)
 
 
 def _read(path: str | os.PathLike[str], mapped: bool) -> StoredIndex:
@@ -162,8 +174,24 @@ def _read(path: str | os.PathLike[str], mapped: bool) -> StoredIndex:
         if "id_ends" in tensors:
             ids = Texts(tensors["id_bytes"], tensors["id_ends"])
         _check(n_bits, planes, ids, in_full=not mapped)
-        # Files of earlier versions have no fingerprint.
-        return StoredIndex(n_bits, content.get("model"), planes, ids)
+        lookup = None
+        if "id_keys" in tensors:
+            lookup = _lookup(tensors["id_keys"], tensors["id_positions"], ids, in_full=not mapped)
+        # Files of earlier versions have neither a fingerprint nor a lookup.
+        return StoredIndex(n_bits, content.get("model"), planes, ids, lookup)
+
+
+def _lookup(keys: Any, positions: Any, ids: Any, *, in_full: bool) -> KeyLookup:
+    """Return the lookup of the ids of a file. Raises ValueError for one of other ids; in full means all of them."""
+    n, dtype = (len(ids.ends), np.uint64) if isinstance(ids, Texts) else (np.size(ids), np.int64)
+    is_right = keys.dtype == dtype and positions.dtype == np.uint32 and keys.shape == positions.shape == (n,) != (0,)
+    if is_right and in_full:
+        of_ids = ids.keys() if isinstance(ids, Texts) else ids
+        is_right = np.array_equal(np.sort(positions), np.arange(n)) and np.array_equal(of_ids[positions], keys)
+        is_right = is_right and bool((keys[1:] >= keys[:-1]).all())
+    if not is_right:
+        raise ValueError("its lookup of ids does not fit to its ids; save the index again")
+    return KeyLookup(n, (Run(keys, 0, positions),))
 
 
 def _check(n_bits: int, planes: Any, ids: Any, *, in_full: bool) -> None:

@@ -44,11 +44,6 @@ class Texts(NamedTuple):
             raise ValueError(f"ids contains {wrong!r}: expected strings without the character NUL.")
         return cls(joined[~is_between], np.append(stops, len(joined)) - np.arange(len(values)))
 
-    @property
-    def starts(self) -> NDArray[np.int64]:
-        """First byte of each string."""
-        return np.concatenate([[0], self.ends[:-1]]) if len(self.ends) else self.ends
-
     def chosen(self, positions: NDArray[np.int64]) -> Texts:
         """Return the strings at these positions."""
         ends = self.ends[positions]
@@ -57,6 +52,11 @@ class Texts(NamedTuple):
         new_ends = np.cumsum(lengths)
         byte = np.arange(lengths.sum()) + np.repeat(starts - (new_ends - lengths), lengths)
         return Texts(self.data[byte], new_ends)
+
+    def kept(self, is_kept: NDArray[np.bool_]) -> Texts:
+        """Return some of the strings, in their order."""
+        lengths = np.diff(self.ends, prepend=0)
+        return Texts(self.data[np.repeat(is_kept, lengths)], np.cumsum(lengths[is_kept]))
 
     def joined(self, other: Texts) -> Texts:
         """Append strings."""

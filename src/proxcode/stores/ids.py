@@ -47,6 +47,13 @@ class Ids:
         return self.values
 
     @property
+    def stored_lookup(self) -> KeyLookup | None:
+        """The positions of the ids, to be stored with them; None if they are in increasing order."""
+        if self.n == 0 or self._values is None or self.lookup.joined().positions is None:
+            return None
+        return self.lookup
+
+    @property
     def lookup(self) -> KeyLookup:
         """The positions of ids that are not 0, ..., n - 1."""
         if self._lookup is None:

@@ -23,22 +23,26 @@ class Run(NamedTuple):
 
     keys: NDArray[Any]
     start: int
-    positions: Positions | None
+    positions: NDArray[Any] | None
 
     @classmethod
     def of(cls, keys: NDArray[Any], start: int) -> Run:
         """Return the run of keys at positions start, start + 1, ..."""
         if (keys[1:] > keys[:-1]).all():
             return cls(keys, start, None)
-        order = np.argsort(keys, kind="stable")
+        # Not stable: the order of equal keys does not matter, and NumPy sorts integers several times as fast.
+        order = np.argsort(keys)
         return cls(keys[order], 0, order + start)
 
     def at(self, places: Positions) -> Positions:
         """Return the positions of the keys at these places of the run."""
-        return places + self.start if self.positions is None else self.positions[places]
+        return places + self.start if self.positions is None else self.positions[places].astype(np.int64)
 
     def merged(self, other: Run) -> Run:
         """Return the run of the keys of both."""
+        is_next = self.positions is None and other.positions is None and other.start == self.start + len(self.keys)
+        if is_next and other.keys[0] > self.keys[-1]:
+            return Run(np.concatenate([self.keys, other.keys]), self.start, None)
         keys = np.concatenate([self.keys, other.keys])
         positions = np.concatenate([run.at(np.arange(len(run.keys))) for run in (self, other)])
         # Stable sorts of two sorted sequences merge them.
@@ -96,6 +100,14 @@ class KeyLookup(NamedTuple):
                 found[rows[is_match]] = positions[is_match]
                 rows, places = rows[~is_match], places[~is_match] + 1
         return found
+
+    def joined(self) -> Run:
+        """Return one run of all keys, of which there is at least one."""
+        runs = list(self.runs)
+        while len(runs) > 1:
+            last = runs.pop()
+            runs[-1] = runs[-1].merged(last)
+        return runs[0]
 
     @property
     def largest(self) -> Any:
