@@ -25,6 +25,7 @@ from proxcode.files import open_codes
 from proxcode.search import HammingIndex
 from proxcode.storage import atomic, index_writer
 from proxcode.storage import journal as journal_module
+from proxcode.storage.container import write_file
 from proxcode.storage.index_file import read_current
 from proxcode.storage.texts import Texts
 from proxcode.utils.engine import Engine
@@ -406,6 +407,25 @@ def test_a_file_that_was_replaced_after_it_was_opened_is_not_changed(tmp_path):
         (tmp_path / "other").replace(path)
         with pytest.raises(ValueError, match=r"a\.index was replaced after it was opened: open it again, then repeat"):
             index.add(np.zeros((1, 3), np.uint8), [10**6])
+
+
+def test_a_file_that_is_no_index_gets_no_journal(tmp_path):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        HammingIndex.open(tmp_path / "missing.index")
+    (tmp_path / "text").write_text("text")
+    with pytest.raises(ValueError, match="not a file of proxcode"):
+        HammingIndex.open(tmp_path / "text")
+    write_file(tmp_path / "other", "model", {}, {})
+    with pytest.raises(ValueError, match="holds a proxcode model, not an index"):
+        HammingIndex.open(tmp_path / "other")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["other", "text"]
+    (tmp_path / "a.index.journal").write_text("my notes")
+    HammingIndex(8).save(tmp_path / "b.index")
+    (tmp_path / "b.index").rename(tmp_path / "a.index")
+    for read in (HammingIndex.open, HammingIndex.load):
+        with pytest.raises(ValueError, match=r"a\.index\.journal is not a journal of proxcode: rename it"):
+            read(tmp_path / "a.index")
+    assert (tmp_path / "a.index.journal").read_text() == "my notes"
 
 
 def test_a_save_replaces_the_file_and_its_journal(tmp_path):

@@ -111,7 +111,7 @@ def test_strings_with_equal_keys_are_told_apart(rng, monkeypatch):
 REFUSED = {
     "integers in an index of strings": (
         lambda: HammingIndex(12).add(ZEROS, ["a", "b"]).add(ZEROS, [1, 2]),
-        r"^ids contains .*1.*: the index has string ids; pass strings\.$",
+        r"^ids contains 1: the index has string ids; pass strings\.$",
     ),
     "strings in an index of integers": (
         lambda: HammingIndex(12).add(ZEROS).add(ZEROS, ["a", "b"]),
@@ -131,7 +131,7 @@ REFUSED = {
     "bytes": (lambda: HammingIndex(12).add(ZEROS, [b"a", b"b"]), r"^ids has dtype \|S1 and shape \(2,\): expected"),
     "removed of the other kind": (
         lambda: HammingIndex(12).add(ZEROS, ["a", "b"]).remove([1]),
-        r"^ids contains .*1.*: the index has string ids; pass strings\.$",
+        r"^ids contains 1: the index has string ids; pass strings\.$",
     ),
 }
 
@@ -148,7 +148,7 @@ def test_wrong_ids_are_refused_in_one_sentence(case):
 def test_the_kind_of_ids_stays_when_all_codes_are_removed():
     index = HammingIndex(12).add(ZEROS, ["a", "b"]).remove(["b", "a"])
     assert len(index) == 0
-    with pytest.raises(ValueError, match=r"^ids contains .*7.*: the index has string ids; pass strings\.$"):
+    with pytest.raises(ValueError, match=r"^ids contains 7: the index has string ids; pass strings\.$"):
         index.add(ZEROS, [7, 8])
     assert index.add(ZEROS, ["b", "c"]).ids.tolist() == ["b", "c"]
     assert HammingIndex(12).add(ZEROS[:0], []).add(ZEROS, ["b", "c"]).ids.tolist() == ["b", "c"]

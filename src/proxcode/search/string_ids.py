@@ -167,7 +167,7 @@ def check_strings(ids: ArrayLike) -> Texts:
     if given is None:
         rest = np.atleast_1d(np.asarray(list(ids) if isinstance(ids, set | frozenset) else ids)).ravel()
         if rest.size:
-            raise ValueError(f"ids contains {rest[0]!r}: the index has string ids; pass strings.")
+            raise ValueError(f"ids contains {rest.tolist()[0]!r}: the index has string ids; pass strings.")
     return Texts.of(given or [])
 
 

@@ -154,6 +154,9 @@ class Journal:
         self._process = os.getpid()
         self._closed = False
         self._seen: tuple[int, int, int] | None
+        if not replaces:
+            # Raises the error of a missing or other file before a journal is made.
+            digest_of(path)
         busy = f"{path} is open for writing in another process or index: close it there first."
         self._file = CompleteFile(open_locked(journal_of(self.path), busy), "r+b")
         try:
