@@ -49,5 +49,5 @@ print(f"  RotationHash (default), float queries      {recall(index, model.query(
 print(f"  ReconstructionHash, Hamming distance       {recall(decoded_index, decoded.encode(Q)):.2f}")
 print(f"  ReconstructionHash, float queries          {recall(decoded_index, decoded.query(Q)):.2f}")
 for n_candidates in (40, 100):
-    found = recall(index, model.encode(Q), rescore=ByDistance(Q, X_train), oversample=n_candidates / K)
+    found = recall(index, model.encode(Q), rescore=ByDistance(queries=Q, vectors=X_train), oversample=n_candidates / K)
     print(f"  {f'{n_candidates} candidates, rescored by distance':<42} {found:.2f}")

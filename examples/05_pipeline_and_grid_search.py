@@ -1,29 +1,29 @@
-"""A code as the last step of a scikit-learn pipeline, with its parameters chosen by cross-validation.
+"""A code as the last step of a scikit-learn pipeline, with its parameters chosen by cross-validation, in one file.
 
 `ProximityPreservingCode` is a transformer. Its components are nested parameters, such as `code__hash_function__ridge`
 of a step named "code", and `score` is the area under the precision-recall curve of near pairs, so that `GridSearchCV`
 needs no scoring function. The parameters are chosen on training images; the images of the last lines were not used.
+`CodePipeline` is a `Pipeline` that encodes, searches and is saved as one model.
 """
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from proxcode import KernelHash, ProximityPreservingCode
+import proxcode
+from proxcode import CodePipeline, ProximityPreservingCode
 
 X, y = load_digits(return_X_y=True)
 X_train, X_new, y_train, y_new = train_test_split(X, y, train_size=600, random_state=0, stratify=y)
 
-pipeline = Pipeline(
-    [
-        ("scale", StandardScaler()),
-        ("reduce", PCA(20)),
-        ("code", ProximityPreservingCode(hash_function=KernelHash(), random_state=0)),
-    ]
-)
+code = ProximityPreservingCode(random_state=0)
+pipeline = CodePipeline([("scale", StandardScaler()), ("reduce", PCA(20, random_state=0)), ("code", code)])
 grid = {"code__n_bits": [8, 24], "code__hash_function__ridge": [1e-6, 1e-4, 1e-2]}
 search = GridSearchCV(pipeline, grid, cv=2).fit(X_train, y_train)
 
@@ -34,6 +34,18 @@ for parameters, area in zip(results["params"], results["mean_test_score"], stric
     print(f"  {n_bits:2} bits, ridge {ridge:<6g}  {area:.3f}")
 print(f"best number of bits: {search.best_params_['code__n_bits']}")
 print(f"area on {len(X_new)} new images: {search.score(X_new, y_new):.3f}")
+
+# The best pipeline is a model, in a file that holds no pickle: it encodes images as they are.
+best = search.best_estimator_
+with TemporaryDirectory() as folder:
+    path = Path(folder) / "digits.proxcode"
+    best.save(path)
+    loaded = proxcode.load(path)
+    print(f"{path.name}, {path.stat().st_size // 1000} kB: {' > '.join(name for name, _ in loaded.steps)}")
+assert (loaded.encode(X_new) == best.encode(X_new)).all()
+index = loaded.index(loaded.encode(X_train))
+nearest = y_train[loaded.search(index, X_new, k=10).neighbor]
+print(f"of 10 nearest neighbours, {(nearest == y_new[:, None]).mean():.1%} have the digit of the new image")
 
 # The bits of a pipeline are features for any other estimator.
 classifier = make_pipeline(search.best_estimator_, KNeighborsClassifier(metric="hamming")).fit(X_train, y_train)

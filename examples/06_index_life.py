@@ -59,8 +59,8 @@ with tempfile.TemporaryDirectory() as folder:
     print(f"recall of the {K} true nearest neighbours, and samples fetched for {len(queries)} queries")
     for name, settings in {
         "Hamming distance alone": {},
-        "40 candidates, rescored": {"rescore": ByDistance(queries, fetch)},
-        "200 candidates, rescored": {"rescore": ByDistance(queries, fetch), "oversample": 20},
+        "40 candidates, rescored": {"rescore": ByDistance(queries=queries, vectors=fetch)},
+        "200 candidates, rescored": {"rescore": ByDistance(queries=queries, vectors=fetch), "oversample": 20},
     }.items():
         fetched.clear()
         found = opened.search(codes, K, **settings).neighbor

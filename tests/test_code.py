@@ -269,12 +269,24 @@ def test_unlabelled_samples_change_nothing_and_are_encoded(train):
     np.testing.assert_array_equal(model.codes_, model.encode(X))
 
 
-def test_minus_one_is_a_class_unless_named(train):
+def test_minus_one_means_no_label(train, new):
+    X, y = train
+    partly = y.copy()
+    partly[300:] = -1
+    model, labelled_only = fit((X, partly)), fit((X[:300], y[:300]))
+    np.testing.assert_array_equal(model.encode(X), labelled_only.encode(X))
+    some = np.where(np.arange(len(new[1])) % 3 == 0, -1, new[1])
+    assert model.score(new[0], some) == model.score(new[0][some != -1], some[some != -1])
+
+
+def test_labels_of_minus_one_and_plus_one_are_refused_or_declared(train):
     X, y = train
     signs = np.where(y < 5, -1, 1)
-    assert fit((X, signs), n_bits=2).history_[-1].loss < 0.1
-    with pytest.raises(ValueError, match="no far pair"):
-        fit((X, signs), proximity=SameLabel(unlabelled=-1))
+    with pytest.raises(ValueError, match=r"y holds -1 and one other label.*SameLabel\(unlabelled=None\)"):
+        fit((X, signs))
+    by_signs = fit((X, signs), n_bits=2, proximity=SameLabel(unlabelled=None))
+    assert by_signs.history_[-1].loss < 0.1
+    np.testing.assert_array_equal(by_signs.codes_, fit((X, signs > 0), n_bits=2).codes_)
 
 
 def test_multi_labels_keep_shared_labels_near(digits):

@@ -103,7 +103,7 @@ def test_more_bits_than_learned_are_refused(train):
 
 
 def test_extensions_with_fewer_bits_or_other_data_are_refused(train):
-    model = fit(train)
+    model = fit(train, hash_function=KernelHash(updatable=False))
     with pytest.raises(ValueError, match="n_bits=3: expected an integer from 4 to 1024"):
         model.extend(3, *train)
     with pytest.raises(TypeError, match=r"n_bits=8\.5: expected an integer from 4 to 1024"):

@@ -1,5 +1,6 @@
 """Which pairs each proximity finds near, far and unknown."""
 
+import math
 import warnings
 
 import numpy as np
@@ -89,12 +90,81 @@ def test_missing_labels_take_no_part(y):
     np.testing.assert_array_equal(Y, near_far([[1, 1, 0], [1, 1, 0], [0, 0, 1]]))
 
 
-@pytest.mark.parametrize("form", [list, np.array, pd.Series, pl.Series])
-def test_minus_one_is_a_class_unless_declared_otherwise(form):
-    y = form([-1, 0, -1, 0])
-    np.testing.assert_array_equal(signs(SameLabel(), 4, y)[0], range(4))
-    assert signs(SameLabel(), 4, y)[1][0, 2] == 1
-    np.testing.assert_array_equal(signs(SameLabel(unlabelled=-1), 4, y)[0], [1, 3])
+@pytest.mark.parametrize(
+    "form", [list, np.array, pd.Series, pl.Series, lambda y: np.array(y, float), lambda y: np.array(y, np.int8)]
+)
+def test_minus_one_means_no_label_unless_declared_otherwise(form):
+    y = form([-1, 0, -1, 0, 7])
+    np.testing.assert_array_equal(SameLabel().read(y), [-1, 0, -1, 0, 1])
+    np.testing.assert_array_equal(signs(SameLabel(), 5, y)[0], [1, 3, 4])
+    as_class = SameLabel(unlabelled=None)
+    np.testing.assert_array_equal(signs(as_class, 5, y)[0], range(5))
+    assert signs(as_class, 5, y)[1][0, 2] == 1
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.Series, pl.Series, lambda y: np.array(y)[:, None]])
+@pytest.mark.parametrize("y", [[-1, 1, 1, -1], [-1, 0], [-1.0, 5.0, np.nan], [1, -1, 1]])
+def test_minus_one_and_one_other_label_are_refused(form, y):
+    X, y = np.zeros((len(y), 1)), form(y)
+    with pytest.raises(ValueError, match=r"^y holds -1 and one other label.*SameLabel\(unlabelled=None\), on the comm"):
+        SameLabel().find_pairs(X, y)
+    pairs = SameLabel(unlabelled=None).find_pairs(X, y).pairs
+    assert sorted(set(pairs.classes.tolist())) == [0, 1]
+
+
+def test_minus_one_and_other_labels_are_refused_only_where_one_class_would_be_left():
+    for y in ([3, 3], [3, None], ["-1", "b"], [0, 1], [True, False], [-2, 3], [-1, 3, 4]):
+        SameLabel().find_pairs(np.zeros((len(y), 1)), y)
+    for y in (["a", -1], [-1, (1, 2), -1], [None, -1, "a", ""]):
+        with pytest.raises(ValueError, match="y holds -1 and one other label"):
+            SameLabel().find_pairs(np.zeros((len(y), 1)), y)
+    # Any other value is named on purpose.
+    np.testing.assert_array_equal(SameLabel(unlabelled=0).find_pairs(np.zeros((3, 1)), [0, 1, 1]).samples, [1, 2])
+
+
+def test_a_later_batch_may_have_samples_of_one_class_and_some_without_a_label():
+    fitted = SameLabel().fit(np.zeros((4, 1)), [3, 4, -1, 4])
+    numbers, labels = fitted.numbered([-1, 4, "", 5])
+    assert (numbers.tolist(), labels) == ([-1, 1, -1, 2], [3, 4, 5])
+    assert fitted.numbered([-1, 4])[0].tolist() == [-1, 1]
+
+
+BLANKS = [["", "a", "b", "a"], ["  ", "a", "b", "a"], ["\t\n", "a", "b", "a"]]
+
+
+@pytest.mark.parametrize("y", BLANKS)
+@pytest.mark.parametrize("unlabelled", [-1, None, "?", ""])
+def test_blank_strings_are_missing_labels_in_all_forms(y, unlabelled):
+    forms = [list, tuple, np.array, pd.Series, pl.Series, lambda y: np.array(y, object), lambda y: np.array(y, "S")]
+    forms += [lambda y: np.array(y, np.dtypes.StringDType()), lambda y: [label.encode() for label in y], pd.Categorical]
+    for form in forms:
+        np.testing.assert_array_equal(SameLabel(unlabelled).read(form(y)), [-1, 0, 1, 0])
+
+
+def test_spaces_around_a_label_are_part_of_it():
+    for form in (list, np.array):
+        np.testing.assert_array_equal(SameLabel().read(form([" a", "a", "a "])), [0, 1, 2])
+
+
+def missing_by_definition(label, unlabelled):
+    """The rule of `SameLabel` in words of Python, for one label."""
+    is_nan, is_blank = isinstance(label, float) and math.isnan(label), isinstance(label, str) and not label.strip()
+    return label is None or is_nan or is_blank or (unlabelled is not None and label == unlabelled)
+
+
+LABELS = st.one_of(st.none(), st.integers(-2, 2), st.just(float("nan")), st.text("a ", max_size=2), st.just(-1.0))
+
+
+@given(st.lists(LABELS, max_size=8), st.sampled_from([None, -1, "a", 0]))
+def test_missing_labels_are_those_of_the_definition(y, unlabelled):
+    missing = [missing_by_definition(label, unlabelled) for label in y]
+    given_labels = {label for label, is_missing in zip(y, missing, strict=True) if not is_missing}
+    classes = SameLabel(unlabelled).read(y)
+    assert ((classes == -1) == missing).all()
+    assert len(set(classes.tolist()) - {-1}) == len(given_labels)
+    if unlabelled == -1 and len(given_labels) == 1 and -1 in y:
+        with pytest.raises(ValueError, match="one other label"):
+            SameLabel(unlabelled).find_pairs(np.zeros((len(y), 1)), y)
 
 
 @pytest.mark.parametrize("unlabelled", ["?", 7, ("x", 1)])
@@ -112,9 +182,9 @@ def test_unlabelled_may_be_a_string():
 def test_class_numbers_are_equal_where_labels_are(y):
     classes = class_numbers(y)
     for i, a in enumerate(y):
-        assert (classes[i] == -1) == (a is None)
+        assert (classes[i] == -1) == (a in (None, ""))
         for j, b in enumerate(y):
-            assert (classes[i] == classes[j]) == (a == b)
+            assert (classes[i] == classes[j]) == (a == b or {a, b} == {None, ""})
 
 
 def test_rare_classes_are_named():
@@ -438,7 +508,8 @@ def test_default_understands_one_column_given_as_lists():
         (SameLabel(), None, ["y=None", "labels", "fit(X, y)", "WithinRadius()"]),
         (SameLabel(), [0, 1], ["3 samples", "2 labels", "one label per sample"]),
         (SameLabel(), [None, None, None], ["all 3", "unlabelled", "WithinRadius()"]),
-        (SameLabel(unlabelled=-1), [-1, -1, -1], ["all 3", "unlabelled", "WithinRadius()"]),
+        (SameLabel(), [-1, -1, -1], ["all 3", "unlabelled", "WithinRadius()"]),
+        (SameLabel(unlabelled=None), ["", " ", ""], ["all 3", "unlabelled", "WithinRadius()"]),
         (SameLabel(), np.eye(3), ["(3, 3)", "SharedLabel()"]),
         (SameLabel(), np.array(1), ["()", "one label per sample"]),
         (SameLabel(), [[1, 7], [2], [3]], ["[1, 7]", "SharedLabel()"]),

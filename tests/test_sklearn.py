@@ -5,10 +5,11 @@ import pandas as pd
 import polars as pl
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
@@ -16,8 +17,10 @@ from proxcode import (
     KernelHash,
     LinearHash,
     Nearest,
+    NewClassHash,
     ProximityPreservingCode,
     ReconstructionHash,
+    RotationHash,
     SameLabel,
     SVMHash,
     WithinRadius,
@@ -40,7 +43,7 @@ MODELS = [
     ProximityPreservingCode(n_bits=8, hash_function=ReconstructionHash()),
     ProximityPreservingCode(n_bits=8, proximity=SameLabel(new_classes=True)),
     ProximityPreservingCode(n_bits=8, proximity=WithinRadius(), error_correction=False),
-    ProximityPreservingCode(n_bits=8, proximity=SameLabel(unlabelled=-1), loss_target=0.05),
+    ProximityPreservingCode(n_bits=8, proximity=SameLabel(unlabelled=None), loss_target=0.05),
     ProximityPreservingCode(
         n_bits=8,
         threshold=EqualErrorThreshold(),
@@ -160,13 +163,113 @@ def test_data_frames_give_the_same_codes_as_arrays(library, digits):
 def test_feature_names_and_pandas_output(digits):
     X, y = digits
     model = ProximityPreservingCode(n_bits=3, random_state=0).fit(X[:100], y[:100])
-    names = ["proximitypreservingcode0", "proximitypreservingcode1", "proximitypreservingcode2"]
+    names = ["bit0", "bit1", "bit2"]
     assert model.get_feature_names_out().tolist() == names
     frame = model.set_output(transform="pandas").transform(X[:5])
     assert frame.columns.tolist() == names
     np.testing.assert_array_equal(frame.to_numpy(), model.scores(X[:5]) >= 0)
     assert model.set_output(transform="polars").transform(X[:5]).columns == names
     assert model.encode(X[:5]).shape == (5, 1)
+    with pytest.raises(ValueError, match="input_features should have length equal to number of features"):
+        model.get_feature_names_out(["a"])
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        ProximityPreservingCode().get_feature_names_out()
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_bits_are_columns_of_data_frames_beside_others(library, digits):
+    X, y = digits
+    model = ProximityPreservingCode(n_bits=3, random_state=0).set_output(transform=library)
+    frame = model.fit_transform(X[:100], y[:100])
+    assert type(frame).__module__.startswith(library)
+    assert list(frame.columns) == ["bit0", "bit1", "bit2"]
+    assert set(np.unique(frame.to_numpy())) <= {0, 1}
+    union = make_union(StandardScaler(), ProximityPreservingCode(n_bits=2, random_state=0)).fit(X[:100], y[:100])
+    names = union.get_feature_names_out().tolist()
+    assert names[-2:] == ["proximitypreservingcode__bit0", "proximitypreservingcode__bit1"]
+
+
+# Parameters of components that are None
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({"hash_function__ridge": 0.1}, {"hash_function": KernelHash(ridge=0.1)}),
+        ({"hash_function__n_landmarks": 9}, {"hash_function": KernelHash(n_landmarks=9)}),
+        ({"hash_function__n_rotations": 9}, {"hash_function": RotationHash(n_rotations=9)}),
+        (
+            {"hash_function__n_landmarks": 9, "proximity": Nearest()},
+            {"hash_function": RotationHash(n_landmarks=9), "proximity": Nearest()},
+        ),
+        (
+            {"hash_function__rotation": RotationHash(), "proximity__new_classes": True},
+            {"hash_function": NewClassHash(RotationHash()), "proximity": SameLabel(new_classes=True)},
+        ),
+        ({"proximity__balanced": True}, {"proximity": SameLabel(balanced=True)}),
+        ({"proximity__n_neighbors": 7}, {"proximity": Nearest(7)}),
+        (
+            {"proximity__radius": 30.0, "proximity": WithinRadius()},
+            {"proximity": WithinRadius(30.0)},
+        ),
+        ({"cut__n_starts": 3}, {"cut": Restarts(n_starts=3)}),
+        (
+            {"cut__initial": ProjectionGuess(), "cut__initial__n_vectors": 2},
+            {"cut": Restarts(ProjectionGuess(n_vectors=2))},
+        ),
+    ],
+)
+def test_parameters_of_components_that_are_none(parameters, expected, digits):
+    model = ProximityPreservingCode(n_bits=3, random_state=0)
+    copy = clone(model).set_params(**clone(parameters, safe=False))
+    assert repr(copy) == repr(ProximityPreservingCode(n_bits=3, random_state=0, **expected))
+    assert repr(clone(copy)) == repr(copy)
+    assert repr(model) == repr(ProximityPreservingCode(n_bits=3, random_state=0))
+    copy.fit(*(part[:100] for part in digits))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"hash_function__gama": 1}, r"Invalid parameter 'gama' for hash_function=None, which stands for KernelHash"),
+        ({"hash_function__ridge": 1, "hash_function__n_rotations": 2}, "set parameters of one of these, or"),
+        ({"hash_function__ridge": 1, "proximity": Nearest()}, r"Invalid parameter 'ridge' for estimator RotationHash"),
+        (
+            {"proximity__radius": 1.0},
+            r"'radius' for proximity=None, which stands for SameLabel\(\), SharedLabel\(\) or",
+        ),
+        ({"cut__sweeps": 1}, r"Invalid parameter 'sweeps' for estimator Restarts\(\)"),
+        ({"threshold__beta": 1}, r"Invalid parameter 'beta' for estimator CalibratedThreshold\(\)"),
+        (
+            {"cut__initial__n_vectors": 2},
+            r"`initial` of Restarts\(\) is None and has no parameters; set `cut__initial`",
+        ),
+        ({"bits": 3}, "Invalid parameter 'bits' for estimator ProximityPreservingCode"),
+        ({"bits__n": 3}, "Invalid parameter 'bits' for estimator ProximityPreservingCode"),
+    ],
+)
+def test_parameters_that_no_default_has_are_named(parameters, sentence):
+    model = ProximityPreservingCode()
+    with pytest.raises(ValueError, match=sentence) as raised:
+        model.set_params(**parameters)
+    assert "\n" not in str(raised.value)
+    assert repr(model.set_params(proximity=None)) == repr(ProximityPreservingCode())
+
+
+def test_grid_search_over_parameters_of_default_components(digits):
+    X, y = digits
+    frame = pd.DataFrame(X[:300], columns=[f"p{i}" for i in range(64)])
+    grid = {"hash_function__ridge": [1e-4, 1e4], "proximity__balanced": [False, True], "cut__n_starts": [1, 2]}
+    model = ProximityPreservingCode(n_bits=6, random_state=0)
+    search = GridSearchCV(model, grid, cv=2, n_jobs=2, error_score="raise").fit(frame, y[:300])
+    assert len(search.cv_results_["params"]) == 8
+    given = ProximityPreservingCode(
+        n_bits=6, proximity=SameLabel(), cut=Restarts(), hash_function=KernelHash(), random_state=0
+    )
+    again = GridSearchCV(given, grid, cv=2, error_score="raise").fit(frame, y[:300])
+    np.testing.assert_array_equal(search.cv_results_["mean_test_score"], again.cv_results_["mean_test_score"])
+    assert repr(search.best_estimator_) == repr(again.best_estimator_)
+    assert model.hash_function is model.proximity is model.cut is None
 
 
 def test_feature_names_follow_the_number_of_bits_learned(digits):

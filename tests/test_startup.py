@@ -47,7 +47,8 @@ PUBLIC = (
     *("ClassifierHash", "FloatQueries", "GivenPairs", "HammingIndex", "KernelHash", "LinearHash", "Nearest"),
     *("NewClassHash", "ProximityPreservingCode", "ReconstructionHash", "RotationHash", "SVMHash", "SameLabel"),
     *("ShardedIndex", "SharedLabel", "WithinRadius"),
-    *("encode_files", "frustration", "in_sample_code", "max_cut", "open_samples", "pack", "signed_cut", "unpack"),
+    *("encode_files", "find_duplicates", "frustration", "in_sample_code", "max_cut", "open_samples", "pack"),
+    *("signed_cut", "unpack"),
 )
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from proxcode.hashing import ReconstructionHash as ReconstructionHash
     from proxcode.hashing import RotationHash as RotationHash
     from proxcode.hashing import SVMHash as SVMHash
+    from proxcode.pipeline import CodePipeline as CodePipeline
+    from proxcode.pipeline import load as load
     from proxcode.proximity import GivenPairs as GivenPairs
     from proxcode.proximity import Nearest as Nearest
     from proxcode.proximity import SameLabel as SameLabel
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from proxcode.search import FloatQueries as FloatQueries
     from proxcode.search import HammingIndex as HammingIndex
     from proxcode.search import ShardedIndex as ShardedIndex
+    from proxcode.search import find_duplicates as find_duplicates
 
 __version__ = "0.1.0"
 _NAMES = {
@@ -53,8 +56,9 @@ _NAMES = {
         "RotationHash",
         "SVMHash",
     ),
+    "pipeline": ("CodePipeline", "load"),
     "proximity": ("GivenPairs", "Nearest", "SameLabel", "SharedLabel", "WithinRadius"),
-    "search": ("FloatQueries", "HammingIndex", "ShardedIndex"),
+    "search": ("FloatQueries", "HammingIndex", "ShardedIndex", "find_duplicates"),
 }
 _MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}
 __all__ = sorted(_MODULE_OF)  # noqa: PLE0605

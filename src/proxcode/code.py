@@ -5,15 +5,17 @@ One call of `fit`
 1. resolves the components (`_resolve_components`),
 2. finds near and far pairs (`proximity.py`, `pairs/`),
 3. begins the training of the hash function (`hashing/`),
-4. learns bit after bit (`bits/`), saving the model from time to time if there is a checkpoint (`saving.py`),
+4. learns bit after bit (`bits/`), saving the model from time to time if there is a checkpoint (`model/saving.py`),
 5. sets the fitted attributes.
 
-`extend` does steps 2 to 5 with the proximity and the hash function already fitted.
+`extend` does steps 2 to 5 with the proximity and the hash function already fitted: see `model/updating.py`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -24,11 +26,15 @@ from sklearn.utils.validation import check_is_fitted
 from proxcode.bits import MAX_BITS, BitLoop, CutSearch, Rules, is_done
 from proxcode.hamming import GrowingCode
 from proxcode.hashing import HashFunction, SVMHash, as_hash_function
-from proxcode.hashing.encoder import BinaryEncoderMixin
 from proxcode.metrics import area_under_curve, precision_recall
+from proxcode.model.checkpoints import open_checkpoint
+from proxcode.model.estimator import CodeEstimator
+from proxcode.model.learned import Learned
+from proxcode.model.saving import FilePath
+from proxcode.model.searching import SearchingMixin
+from proxcode.model.updating import UpdatingMixin
+from proxcode.pairs import FoundPairs
 from proxcode.proximity import GivenPairs, Proximity, default_proximity
-from proxcode.saving import FilePath, Learned, SavingMixin, open_checkpoint
-from proxcode.searching import SearchingMixin
 from proxcode.storage.atomic import check_target
 from proxcode.storage.state import fingerprint
 from proxcode.storage.timer import CheckpointTimer
@@ -48,7 +54,7 @@ from proxcode.utils.validation import (
 from proxcode.weights import Weights
 
 
-class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMixin, SavingMixin):
+class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, UpdatingMixin):
     """Learn short binary codes whose Hamming distance preserves your notion of near and far.
 
     The bits minimise, one after another, the logistic loss of all near and far pairs (y_ij = +1 and -1),
@@ -112,6 +118,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         `history_[-1].loss`, the leave-one-out figure that bits are learned from: see `BitRecord`.
     n_paired_samples_ : int
         Number of samples whose pairs took part in learning; 0 in models of earlier versions.
+    updates_ : list of Update
+        What each call of `update` learned.
     hash_function_, proximity_ : the fitted components
     n_features_in_ : int
 
@@ -215,33 +223,8 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
             learned = open_checkpoint(checkpoint, self.get_params(deep=False), learned, n_bits)
         if not learned.history:
             learned.proximity.fit(X, y)
-        self._learn(learned, rules, X, y, n_bits, loss_target, checkpoint)
-        return self
-
-    @shows_progress
-    def extend(self, n_bits: int, X: ArrayLike, y: Any = None) -> Self:
-        """Learn further bits, up to `n_bits_ = n_bits`; those already learned are kept.
-
-        The code equals that of a fit with `n_bits` bits from the start. Codes that are learned at once (`RotationHash`,
-        `ReconstructionHash`, `NewClassHash`) cannot be extended. The parameter `n_bits` of the constructor is
-        not changed, and `loss_target` is ignored.
-
-        Parameters
-        ----------
-        n_bits : int
-            New code length, at least the present one.
-        X, y : the training data
-            Those of `fit`; a model does not keep them.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self, "n_bits_")
-        n_bits = check_integer("n_bits", n_bits, self.n_bits_, MAX_BITS)
-        X = self._check_same_data(X, y)
-        _, _, rules = self._resolve_components(y)
-        self._learn(self._learned(), rules, X, y, n_bits, -math.inf)
+        find_pairs = partial(learned.proximity.find_pairs, X, y)
+        self._learn(learned, rules, X, find_pairs, n_bits, loss_target, checkpoint)
         return self
 
     def _resolve_components(self, y: Any) -> tuple[Proximity, HashFunction, Rules]:
@@ -257,7 +240,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         learned: Learned,
         rules: Rules,
         X: NDArray[Any],
-        y: Any,
+        find_pairs: Callable[[], FoundPairs],
         n_bits: int,
         loss_target: float,
         checkpoint: FilePath | None = None,
@@ -270,7 +253,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         samples = in_units(X, learned.unit)
         loop = BitLoop.begin(
             samples,
-            learned.proximity.find_pairs(X, y),
+            find_pairs(),
             hash_function,
             rules,
             max_samples=self.max_samples,
@@ -283,6 +266,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, BinaryEncoderMixin, SearchingMix
         def commit() -> None:
             finished = loop.finish(samples, hash_function, len(history))
             learned.codes, learned.training_loss, learned.n_paired = finished
+            learned.digest_bits()
             self._set_fitted(learned)
             if checkpoint is not None:
                 self.save(checkpoint)

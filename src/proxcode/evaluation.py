@@ -27,6 +27,7 @@ from proxcode.hamming import Codes, GrowingCode, distances, pack, unpack
 from proxcode.metrics import Counts, area_under_curve, count_pairs, mean_average_precision, precision_recall
 from proxcode.pairs import FoundPairs, Pairs
 from proxcode.peers import PEERS
+from proxcode.pipeline import CodePipeline, Model
 from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
 from proxcode.utils.progress import track
@@ -114,7 +115,7 @@ class Evaluation:
 
 
 def evaluate(
-    model: ProximityPreservingCode,
+    model: Model,
     X: ArrayLike,
     y: Any = None,
     *,
@@ -128,7 +129,9 @@ def evaluate(
 
     Parameters
     ----------
-    model : ProximityPreservingCode
+    model : ProximityPreservingCode or CodePipeline
+        Of a pipeline, the last step is evaluated, and the peers are fitted, on samples that its transformers have
+        transformed.
     X : array of shape (n_samples, n_features)
         Preferably samples that the model was not fitted to.
     y : labels (n_samples,), indicator matrix (n_samples, n_labels) or None
@@ -168,6 +171,9 @@ def evaluate(
     [('PPC', 8), ('PPC', 16), ('LSH', 8), ('LSH', 16), ('ITQ', 8), ('ITQ', 16)]
     """
     check_is_fitted(model, "n_bits_")
+    if isinstance(model, CodePipeline):
+        X, train = model.preprocess(X), None if train is None else model.preprocess(train)
+        model = model[-1]
     names = [peers] if isinstance(peers, str) else list(dict.fromkeys(peers))
     for name in names:
         if name not in PEERS:

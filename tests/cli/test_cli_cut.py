@@ -12,7 +12,7 @@ from proxcode.files import read_graph
 
 
 @pytest.mark.parametrize("max_cut", [False, True])
-@pytest.mark.parametrize("suffix", ["csv", "npz"])
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "npz"])
 def test_the_record_of_a_cut_is_that_of_the_written_partition(max_cut, suffix, folder, tmp_path):
     output = tmp_path / f"partition.{suffix}"
     options = ("--max-cut",) if max_cut else ()

@@ -55,7 +55,9 @@ def test_bad_files_are_named_after_the_summary_and_the_exit_code_is_1(files, new
     result = CliRunner().invoke(main, ["encode", "m.proxcode", "vectors", "-o", "codes", "--json"])
     assert result.exit_code == 1
     record = {"codes": "codes", "files": 1, "finished before": 0, "failed": 2, "rows": 100, "bits": N_BITS}
-    assert json.loads(result.stdout) == record
+    # The vectors are described by the first file that can be read.
+    read = {"vectors": {"file": "vectors", "files": 3, "width": 64, "type": "float64"}}
+    assert json.loads(result.stdout) == {**record, "read": read}
     first, second, last = without_progress(result.stderr).splitlines()
     assert first == (
         f"{files}/vectors/1.npy has 5 features, but the model was fitted to 64: choose columns, or another file."

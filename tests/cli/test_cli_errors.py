@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from helpers.command_line import without_progress
 from proxcode import HammingIndex, ProximityPreservingCode
 from proxcode.cli import main
 from proxcode.storage.atomic import atomic_write
@@ -21,7 +22,7 @@ def refuse(*arguments):
     assert result.exit_code in (1, 2), result.output
     assert isinstance(result.exception, SystemExit)
     assert result.stdout == ""
-    *usage, sentence = result.stderr.splitlines()
+    *usage, sentence = without_progress(result.stderr).splitlines()
     assert sentence.startswith("Error: ")
     assert sentence.endswith((".", "?"))  # click may ask what was meant
     assert "unexpected" not in sentence
@@ -245,7 +246,7 @@ CASES = [
     (f"{SEARCH} --threads 0", "'--threads': 0 is not in the range x>=1"),
     (
         f"{SEARCH} -o found.docx",
-        "found.docx has the unknown suffix '.docx': expected one of .csv, .tsv, .npz, .parquet",
+        "found.docx has the unknown suffix '.docx': expected one of .csv, .tsv, .jsonl, .npz, .parquet",
     ),
     (f"{SEARCH} -o gone/found.csv", "there is no folder gone to write found.csv to"),
     # Evaluations

@@ -106,6 +106,7 @@ def test_fit_prints_what_it_learned(folder, model, tmp_path):
         "far pairs within radius": pytest.approx(model.history_[-1].far_within),
         "samples": 500,
         "samples of pairs": 500,
+        "samples without a label": 0,
     }
 
 

@@ -70,7 +70,7 @@ def test_balanced_is_that_of_the_api(folder, train, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("fit", "train.npy", "-o", "m", "--new-classes"), "--new-classes and --balanced apply to classes"),
+        (("fit", "train.npy", "-o", "m", "--new-classes"), "--balanced and --unlabelled apply to classes"),
         (("fit", "train.npy", "-o", "m", "--hash", "rotation", "--refine-steps", "3"), "pass one of them"),
         (("search", "codes.npy", "queries.npy", "--float"), "pass --model"),
         (

@@ -66,6 +66,21 @@ FAIL = {
     "index add saved.index codes.npy --upsert": "pass --ids too",
     "index remove saved.index --ids gone.npy": "there is no file gone.npy",
     "index info train.npy": "not a file of proxcode",
+    "dedupe gone.npy --radius 3": "there is no file gone.npy",
+    "dedupe gone/*.npy --radius 3": "has no file of codes",
+    "dedupe train.npy --radius 3": "not packed codes",
+    "dedupe api.proxcode --radius 3": "not an index",
+    "dedupe codes.npy": "Missing option '--radius'",
+    "dedupe codes.npy --radius -1": "-1 is not in the range x>=0",
+    "dedupe codes.npy --radius 3 --pairs": "pass -o, the name of the file, too",
+    "dedupe codes.npy --radius 3 --renumber": "--renumber is for several files",
+    "dedupe codes.npy --radius 3 --ids gone.npy": "there is no file gone.npy",
+    "dedupe codes.npy --radius 3 -o groups.txt": "unknown suffix '.txt'",
+    "dedupe codes.npy --radius 3 -o codes.npy": "is the input",
+    "dedupe codes.npy --radius 3 -o train.npy": "already exists",
+    "dedupe codes.npy --radius 3 --bits 77": "not of 77 bits",
+    "dedupe codes.npy --radius 3 --id key": "has no column 'key' of ids",
+    "dedupe postgresql://me@db/shop --radius 3": "found among codes in files",
     "evaluate gone train.npy": "there is no file gone",
     "evaluate api.proxcode gone.npy": "there is no file gone.npy",
     "evaluate api.proxcode train.npy --figure f.gif": "expected a figure with the suffix",
@@ -107,6 +122,14 @@ def test_wrong_inputs_are_reported_before_heavy_libraries_are_imported(command, 
 def test_search_among_codes_needs_no_scikit_learn(inputs):
     for codes in ("codes.npy", "saved.index"):
         result, imported = run(f"search {codes} codes.npy -k 2", inputs)
+        assert result.returncode == 0, result.stderr
+        assert "sklearn" not in imported
+        assert "pandas" not in imported
+
+
+def test_duplicates_among_codes_need_no_scikit_learn(inputs):
+    for codes in ("codes.npy", "saved.index"):
+        result, imported = run(f"dedupe {codes} --radius 2", inputs)
         assert result.returncode == 0, result.stderr
         assert "sklearn" not in imported
         assert "pandas" not in imported

@@ -43,6 +43,7 @@ def test_codes_are_loaded_and_searched(address, table, folder, model, connection
     arguments = ("load", folder / "codes.npy", address, "--table", table, "--model", folder / "api.proxcode")
     record = json.loads(call(*arguments, "--hnsw", "--json"))
     n = len(np.load(folder / "codes.npy"))
+    assert record.pop("read") == {"codes": {"file": str(folder / "codes.npy"), "rows": n}}
     assert record == {"table": table, "codes": n, "bits": N_BITS, "in table": n, "model": model.fingerprint()[:12]}
     expected = json.loads(
         call(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from helpers.command_line import without_progress
 from proxcode.cli import main
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="links and pipes are POSIX's")
@@ -48,9 +49,10 @@ def refuse(*words):
     """Run a command that is expected to fail; return its sentence."""
     result = CliRunner().invoke(main, list(map(str, words)))
     assert result.exit_code == 1, result.output
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.removeprefix("Error: ").rstrip()
+    sentence = without_progress(result.stderr)
+    assert sentence.startswith("Error: ")
+    assert sentence.count("\n") == 1
+    return sentence.removeprefix("Error: ").rstrip()
 
 
 def content(folder):
@@ -101,7 +103,7 @@ def test_a_checkpoint_that_is_an_input_or_a_pipe_is_refused(files):
 
 # What each command calls when it has nothing left to do but to write.
 LAST_STEPS = {
-    "fit": "proxcode.saving.ComponentWriter.value",
+    "fit": "proxcode.model.saving.ComponentWriter.value",
     "encode": "numpy.lib.format.write_array_header_1_0",
     "search": "proxcode.files.check_suffix",
     "cut": "proxcode.cli.cut.cut_weights",

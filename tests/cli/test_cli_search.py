@@ -37,9 +37,10 @@ def test_search_finds_the_exhaustive_neighbours_in_all_forms(folder, model, new,
     assert_found(
         json.loads(call("search", folder / "codes.npy", folder / "query_codes.npy", "-k", 7, "--json")), expected
     )
-    for suffix in ("csv", "tsv", "npz", "parquet"):
+    for suffix in ("csv", "tsv", "jsonl", "npz", "parquet"):
         output = tmp_path / f"found.{suffix}"
         record = json.loads(call(*arguments, "-o", output, "--json"))
+        assert list(record.pop("read")) == ["codes", "queries"]
         assert record == {"neighbors": str(output), "rows": 210, "queries with neighbors": 30}
         assert_found(read_columns(output), expected)
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from helpers.command_line import without_progress
 from proxcode import HammingIndex, ProximityPreservingCode
 from proxcode.cli import main
 from proxcode.cli.encode import BLOCK, HEADER
@@ -46,9 +47,10 @@ def refuse(*words):
     result = invoke(*words)
     assert result.exit_code == 1, result.output
     assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    return result.stderr.removeprefix("Error: ").rstrip()
+    sentence = without_progress(result.stderr)
+    assert sentence.startswith("Error: ")
+    assert sentence.count("\n") == 1
+    return sentence.removeprefix("Error: ").rstrip()
 
 
 @pytest.fixture(scope="module")

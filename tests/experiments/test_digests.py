@@ -78,7 +78,7 @@ def test_names_are_followed_through_packages_to_their_module():
 
 def test_modules_without_influence_are_left_out():
     modules = {module for module, _ in definitions(PPC)}
-    assert not any(module.startswith(("proxcode.storage", "proxcode.saving")) for module in modules)
+    assert not any(module.startswith(("proxcode.storage", "proxcode.model.saving")) for module in modules)
     assert "proxcode.bits.loop" in modules
 
 

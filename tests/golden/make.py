@@ -8,9 +8,12 @@ Each is a small model of the digits, beside the codes that it gives to the sampl
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
-from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
+from proxcode import CodePipeline, KernelHash, LinearHash, ProximityPreservingCode, SVMHash, WithinRadius
 from proxcode.storage.container import FORMAT
 
 FOLDER = Path(__file__).parent
@@ -47,7 +50,18 @@ def new_models():
     }
 
 
+def new_pipelines():
+    """Return the pipelines of the present format, not fitted; all classes of `proxcode.pipeline.forms` are in one."""
+    code = ProximityPreservingCode(n_bits=12, hash_function=LinearHash(refine_steps=0), random_state=0)
+    reduced = [("scale", StandardScaler()), ("pca", PCA(20, whiten=True, svd_solver="arpack", random_state=0))]
+    divided = [("range", MinMaxScaler()), ("nothing", "passthrough"), ("rows", Normalizer())]
+    return {
+        "pipeline_pca": CodePipeline([*reduced, ("code", code)]),
+        "pipeline_svd": CodePipeline([*divided, ("svd", TruncatedSVD(20, random_state=0)), ("code", clone(code))]),
+    }
+
+
 if __name__ == "__main__":
-    for name, model in new_models().items():
+    for name, model in {**new_models(), **new_pipelines()}.items():
         model.fit(*training_data(name)).save(FOLDER / f"{name}_{FORMAT}.proxcode")
         np.save(FOLDER / f"{name}_{FORMAT}.npy", model.encode(new_samples()))

@@ -70,7 +70,7 @@ def test_a_bit_of_some_rows_is_on_the_scale_of_all_samples(hash_function, X, bit
 def test_linear_hash_pickles_and_clones(X, bits):
     hashed, _ = learned(LinearHash(ridge=1e-2), X, bits)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(hashed)).scores(X, 4), hashed.scores(X, 4))
-    assert clone(hashed).get_params() == {"ridge": 1e-2, "refine_steps": None}
+    assert clone(hashed).get_params() == {"ridge": 1e-2, "refine_steps": None, "updatable": False}
     assert not hasattr(clone(hashed), "coef_")
 
 

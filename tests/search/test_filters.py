@@ -138,7 +138,7 @@ def test_filters_work_with_rescoring(rng, kind):
     rescore = {
         "margins": ByMargins(margins),
         "float": ByFloatQueries(FloatQueries.from_weights(margins)),
-        "distance": ByDistance(vectors[:30], lambda found: vectors[[number[one] for one in found]]),
+        "distance": ByDistance(queries=vectors[:30], vectors=lambda found: vectors[[number[one] for one in found]]),
     }[kind]
     is_among = rng.random(400) < 0.5
     index = HammingIndex(24).add(codes, ids)

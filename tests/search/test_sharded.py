@@ -59,7 +59,7 @@ def rescoring_of(kind, rng, n_queries, n_bits, ids):
     vectors = rng.integers(0, 2, (len(ids), 3))
     order = np.argsort(ids)
     of_ids = lambda found: vectors[order[np.searchsorted(ids, found, sorter=order)]]  # noqa: E731
-    return ByDistance(rng.integers(0, 2, (n_queries, 3)), of_ids)
+    return ByDistance(queries=rng.integers(0, 2, (n_queries, 3)), vectors=of_ids)
 
 
 def save_shards(folder, n_bits, codes, ids, edges):

@@ -60,14 +60,16 @@ def test_neighbours_are_strings_also_with_rescoring_and_float_queries(rng):
             reference.search(codes[:6], 9, rescore=ByMargins(margins)),
         ),
         (
-            index.search(codes[:6], 9, rescore=ByDistance(vectors[:6], lambda ids: [by_name[one] for one in ids])),
-            reference.search(codes[:6], 9, rescore=ByDistance(vectors[:6], vectors)),
+            index.search(
+                codes[:6], 9, rescore=ByDistance(queries=vectors[:6], vectors=lambda ids: [by_name[one] for one in ids])
+            ),
+            reference.search(codes[:6], 9, rescore=ByDistance(queries=vectors[:6], vectors=vectors)),
         ),
     ):
         np.testing.assert_array_equal(own.distance, of_integers.distance)
         np.testing.assert_array_equal(own.neighbor, names(500)[of_integers.neighbor])
     with pytest.raises(TypeError, match=r"^vectors is an array, but ids are strings: pass a callable"):
-        index.search(codes[:6], rescore=ByDistance(vectors[:6], vectors))
+        index.search(codes[:6], rescore=ByDistance(queries=vectors[:6], vectors=vectors))
 
 
 @pytest.mark.parametrize("mapped", [True, False])

@@ -10,13 +10,14 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 
 import proxcode
-from golden.make import FOLDER, new_models, new_samples, training_data
+from golden.make import FOLDER, new_models, new_pipelines, new_samples, training_data
 from helpers.processor import blas_architecture
 from proxcode import KernelHash, LinearHash, ProximityPreservingCode, SameLabel, SVMHash, WithinRadius, unpack
-from proxcode.saving import _upgraded
+from proxcode.model.saving import _upgraded
 from proxcode.storage.container import read_file
 
-FILES = sorted(FOLDER.glob("*.proxcode"))
+PIPELINES = sorted(FOLDER.glob("pipeline_*.proxcode"))
+FILES = sorted(set(FOLDER.glob("*.proxcode")) - set(PIPELINES))
 # What the parameters of files of format 1 with `coupling` and `cut_points` are upgraded to.
 UPGRADED = {
     "kernel_coupling": {"hash_function": KernelHash(n_landmarks=24, refine_steps=3), "max_samples": 150},
@@ -30,9 +31,11 @@ ARCHITECTURE = "SkylakeX, SkylakeX"
 
 def expected_model(name):
     """Return the model of a golden file, with the parameters of the present version, not fitted."""
+    model = new_models().get(name)
     if name in UPGRADED:
-        return ProximityPreservingCode(n_bits=12, random_state=0, **UPGRADED[name])
-    return new_models()[name]
+        model = ProximityPreservingCode(n_bits=12, random_state=0, **UPGRADED[name])
+    # In all golden files -1 is a label.
+    return model.set_params(proximity=SameLabel(unlabelled=None)) if model.proximity is None else model
 
 
 def name_of(file):
@@ -49,6 +52,18 @@ def test_golden_files_stay_readable(file):
     assert is_certain.mean() > 0.99
     if blas_architecture() == ARCHITECTURE:
         np.testing.assert_array_equal(model.encode(new_samples()), codes)
+
+
+@pytest.mark.parametrize("file", PIPELINES, ids=lambda file: file.stem)
+def test_golden_pipelines_stay_readable(file):
+    pipeline, expected = proxcode.load(file), new_pipelines()[name_of(file)]
+    assert repr(pipeline) == repr(expected)
+    scores, codes = pipeline.scores(new_samples()), np.load(file.with_suffix(".npy"))
+    is_certain = np.abs(scores) > 1e-6
+    np.testing.assert_array_equal((scores >= 0)[is_certain], unpack(codes, 12)[is_certain])
+    assert is_certain.mean() > 0.99
+    X, y = training_data(name_of(file))
+    np.testing.assert_allclose(pipeline.preprocess(X), expected.fit(X, y).preprocess(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -114,6 +129,25 @@ def test_a_fit_without_labels_was_within_a_radius(number, tmp_path):
     checkpoint = shutil.copy(file, tmp_path / "fit.proxcode")
     with pytest.raises(ValueError, match="belongs to a fit with a different proximity"):
         model.set_params(proximity=None).fit(X, checkpoint=checkpoint)
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_minus_one_was_a_class(number, tmp_path):
+    """Files of earlier versions hold `proximity=None` and `SameLabel(unlabelled=None)`, no longer the default."""
+    file = FOLDER / f"kernel_labels_{number}.proxcode"
+    assert read_file(file, "model").content["parameters"]["proximity"] is None
+    X, y = training_data("kernel_labels")
+    model = ProximityPreservingCode.load(file)
+    assert (repr(model.proximity), repr(model.proximity_)) == (2 * ("SameLabel(unlabelled=None)",))
+    # The digits 0 are -1: to this model they are a class as before.
+    renamed = np.where(y == 0, -1, y)
+    assert model.score(X, renamed) == model.score(X, y)
+    np.testing.assert_array_equal(clone(model).fit(X, renamed).codes_, clone(model).fit(X, y).codes_)
+    model.extend(13, X, renamed).save(tmp_path / "longer.proxcode")
+    assert ProximityPreservingCode.load(tmp_path / "longer.proxcode").proximity_.unlabelled is None
+    checkpoint = shutil.copy(file, tmp_path / "fit.proxcode")
+    with pytest.raises(ValueError, match="belongs to a fit with a different proximity"):
+        model.set_params(proximity=None).fit(X, y, checkpoint=checkpoint)
 
 
 def test_a_model_of_format_1_is_saved_in_the_present_format(tmp_path):

@@ -33,7 +33,7 @@ from proxcode.cut import (
     TruncatedRounding,
     VectorUpdate,
 )
-from proxcode.saving import component_classes
+from proxcode.model.saving import component_classes
 from proxcode.storage.components import ComponentReader, ComponentWriter
 from proxcode.storage.container import read_file
 from proxcode.threshold import CalibratedThreshold, EqualErrorThreshold, Threshold
@@ -120,7 +120,12 @@ def test_extending_a_loaded_model_gives_the_file_of_a_longer_fit(
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"hash_function": SVMHash()}, {"hash_function": KernelHash(refine_steps=0)}, {"error_correction": False}, {}],
+    [
+        {"hash_function": SVMHash()},
+        {"hash_function": KernelHash(refine_steps=0)},
+        {"error_correction": False},
+        {"hash_function": LinearHash()},
+    ],
     ids=repr,
 )
 def test_other_training_data_are_refused(parameters, samples, path):

@@ -13,7 +13,22 @@ import click
 
 from proxcode.cli.printing import one_sentence
 
-VERBS = ("fit", "encode", "search", "index", "load", "evaluate", "cut", "info", "reproduce", "demo")
+VERBS = (
+    "fit",
+    "encode",
+    "search",
+    "index",
+    "dedupe",
+    "load",
+    "evaluate",
+    "drift",
+    "update",
+    "extend",
+    "cut",
+    "info",
+    "reproduce",
+    "demo",
+)
 INTERRUPTED = 130
 
 

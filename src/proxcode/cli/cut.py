@@ -19,7 +19,7 @@ Report = Callable[[float], object]
 
 @click.command()
 @click.argument("graph", type=FILE)
-@click.option("-o", "--output", type=FILE, help="Partition to write: .csv, .tsv, .npz or .parquet.")
+@click.option("-o", "--output", type=FILE, help="Partition to write: .csv, .tsv, .jsonl, .npz or .parquet.")
 @click.option("--max-cut", is_flag=True, help="Maximise the weight between the two sides of the partition.")
 @click.option("--frustration", is_flag=True, help="Minimise the number of frustrated edges; only signs count.")
 @click.option(

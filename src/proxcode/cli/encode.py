@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 import click
 
 from proxcode.cli.inputs import VectorFile, check_bits, read_header
-from proxcode.cli.options import BITS, FILE, as_json, check_output, engine_options, force, vector_options
+from proxcode.cli.options import BITS, FILE, as_json, check_output, engine_options, force, trust, vector_options
 from proxcode.cli.printing import show
+from proxcode.cli.reading import InputFile, say
 
 if TYPE_CHECKING:
-    from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
+    from proxcode.pipeline import Model
 
 # Rows that are encoded and written at once.
 BLOCK = 8192
@@ -43,11 +44,7 @@ HEADER = 128
     help="Codes to write: a .npy file of packed bytes, or for many files a folder of Parquet files.",
 )
 @click.option("--bits", type=BITS, show_default="all", help="Number of leading bits to write.")
-@click.option(
-    "--trust",
-    multiple=True,
-    help="Type of another library that the model may load, where its hash function is a classifier; repeatable.",
-)
+@trust
 @vector_options
 @click.option("--code-column", help="Many files: name of the column of codes.", show_default="code")
 @engine_options
@@ -71,6 +68,7 @@ def encode(
 
     The codes of many files are written to a folder, one Parquet file for each, beside all columns that are not vectors.
     Files that cannot be encoded are set aside, and the exit code is 1. After an interruption, the same command resumes.
+    MODEL is the file of a model or of a pipeline, whose transformers are applied to VECTORS first.
 
     \b
     Examples:
@@ -114,22 +112,38 @@ def _encode_many(
     from proxcode.encoding import encode_files, plan_outputs
     from proxcode.engines import make_engine
 
-    n_files = len(plan_outputs(vectors, output))
+    files = list(plan_outputs(vectors, output))
+    read = {"vectors": _first_readable(files, vectors, choice)}
+    say(read)
     with make_engine(*engine) as used:
-        from proxcode.code import ProximityPreservingCode
+        from proxcode.pipeline import load
 
-        fitted = ProximityPreservingCode.load(model, trusted=trust or None)
+        fitted = load(model, trusted=trust or None)
         options = {**choice, "n_bits": bits, "engine": used, "overwrite": force, "progress": True}
         encoded = encode_files(fitted, vectors, output, **options)
     counts = {"files": len(encoded.outputs), "finished before": encoded.n_kept, "failed": len(encoded.failed)}
-    show(as_json, {"codes": str(output), **counts, "rows": encoded.rows, "bits": encoded.n_bits})
+    show(as_json, {"codes": str(output), **counts, "rows": encoded.rows, "bits": encoded.n_bits}, read=read)
     if encoded.failed:
         for reason in encoded.failed.values():
             click.echo(reason, err=True)
         raise click.ClickException(
-            f"{len(encoded.failed)} of {n_files} files were set aside, see {output / encoded.manifest.name}: the same "
-            "command tries them again."
+            f"{len(encoded.failed)} of {len(files)} files were set aside, see {output / encoded.manifest.name}: the "
+            "same command tries them again."
         )
+
+
+def _first_readable(files: list[Path], given: tuple[str, ...], choice: dict[str, Any]) -> InputFile:
+    """Return the array or the columns that are taken of the first file; one that cannot be read is set aside later."""
+    from proxcode.files import Taken, open_vectors
+
+    name, n_files = ", ".join(given) if len(files) > 1 else files[0], len(files)
+    for path in files:
+        try:
+            opened = open_vectors(path, key=choice["key"], columns=choice["columns"])
+        except (ValueError, OSError):
+            continue
+        return InputFile(name, opened.taken, None, opened.n_columns, type=str(opened.dtype), n_files=n_files)
+    return InputFile(name, Taken(), None, n_files=n_files)
 
 
 def _encode_one(
@@ -148,10 +162,13 @@ def _encode_one(
     _check_suffix(output)
     opened = source.open(model=header)
 
-    from proxcode.code import ProximityPreservingCode
+    read = {"vectors": source.input_file(opened.taken, (opened.n_rows, opened.n_columns), opened.dtype)}
+    say(read)
+
+    from proxcode.pipeline import load
     from proxcode.utils.progress import ProgressDisplay
 
-    fitted = ProximityPreservingCode.load(model, trusted=trust or None)
+    fitted = load(model, trusted=trust or None)
     identity = f"{VectorFile(model).identity} {source.identity}"
     with ProgressDisplay("encoded", "rows", opened.n_rows) as display:
         # The first rows reported are those of an earlier run.
@@ -164,7 +181,7 @@ def _encode_one(
             fitted, opened, output, identity=identity, n_bits=bits, overwrite=force, progress=progress
         )
     resumed = {"resumed at row": encoded.first_row} if encoded.first_row else {}
-    show(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed})
+    show(as_json, {"codes": str(output), "rows": encoded.rows, "bits": encoded.bits, **resumed}, read=read)
 
 
 class Encoded(NamedTuple):
@@ -176,7 +193,7 @@ class Encoded(NamedTuple):
 
 
 def encode_file(
-    model: "ProximityPreservingCode",
+    model: "Model",
     vectors: "Vectors",
     output: Path,
     *,

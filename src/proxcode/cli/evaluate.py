@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
-from proxcode.cli.options import FILE, as_json, check_output, force, proximity_options, vector_options
+from proxcode.cli.inputs import ProximityOptions, VectorFile, count_unlabelled, read_header
+from proxcode.cli.options import FILE, as_json, check_output, force, proximity_options, trust, vector_options
 from proxcode.cli.printing import aligned_columns, show
+from proxcode.cli.reading import say
 
 if TYPE_CHECKING:
     from proxcode.evaluation import Evaluation
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     "--peers", default="LSH,ITQ", show_default=True, help="Comma-separated peers to compare with; '' for none."
 )
 @click.option("--figure", type=FILE, default="evaluation.png", show_default=True, help="Figure: .png, .pdf or .svg.")
+@trust
 @force
 @as_json
 def evaluate(
@@ -34,6 +36,7 @@ def evaluate(
     train: Path | None,
     peers: str,
     figure: Path,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
     **near: Any,
@@ -51,27 +54,39 @@ def evaluate(
     check_output(figure, force, model, vectors, train, options.labels, options.pairs)
     check_suffix(figure)
     header = read_header(model)
-    X = VectorFile(vectors, key, columns).open(labels=options.labels, model=header).read()
-    y = options.read_labels(len(X))
-    training = None if train is None else VectorFile(train).open(model=header).read()
+    source = VectorFile(vectors, key, columns)
+    opened = source.open(labels=options.labels, model=header)
+    X = opened.read()
+    labels = options.take_labels(len(X))
+    y = None if labels is None else labels.labels
+    training = None if train is None else VectorFile(train).open(model=header)
+    X_train = None if training is None else training.read()
     check_figure()
 
-    from proxcode.code import ProximityPreservingCode
     from proxcode.evaluation import evaluate as measure
+    from proxcode.pipeline import load
     from proxcode.plots import figure_page, save_figure
 
-    fitted = ProximityPreservingCode.load(model)
+    fitted = load(model, trusted=trust or None)
     proximity = _proximity(options, y, fitted.proximity_)
+    near_pairs = fitted.proximity_ if proximity is None else proximity
+    read = {"vectors": source.input_file(opened.taken, X.shape, opened.dtype), **options.inputs(near_pairs, labels)}
+    if train is not None and training is not None and X_train is not None:
+        read["train"] = VectorFile(train).input_file(training.taken, X_train.shape, training.dtype)
+    say(read)
+    n_unlabelled = count_unlabelled(near_pairs, y)
     names = [name for name in peers.split(",") if name]
-    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=training, verbose=True)
+    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=X_train, verbose=True)
     save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure, overwrite=force)
     record = {
         "rows": [row._asdict() for row in evaluation.rows],
         "left out": {f"{method} {bits}": reason for (method, bits), reason in evaluation.left_out.items()},
         "radius": fitted.radius_,
         "figure": str(figure),
+        "samples without a label": n_unlabelled,
     }
-    show(as_json, record, lambda: report(evaluation, figure))
+    left_out = [f"{n_unlabelled:,} of {len(X):,} samples have no label and take no part."] if n_unlabelled else []
+    show(as_json, record, lambda: "\n".join([report(evaluation, figure), *left_out]), read)
 
 
 def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Proximity | None":
@@ -85,7 +100,7 @@ def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Prox
             f"the near pairs of new samples do not follow from the model's {type(learned).__name__}: pass their "
             "--labels, or --pairs, --radius or --neighbors."
         )
-    if (defined := options.proximity()) is not None:
+    if (defined := options.proximity(y)) is not None:
         return defined
     return None if isinstance(learned, SameLabel | SharedLabel) else default_proximity(y)
 

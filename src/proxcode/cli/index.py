@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from proxcode.cli.inputs import check_bits, read_header
-from proxcode.cli.options import BITS, FILE, as_json, check_output, force
+from proxcode.cli.options import BITS, FILE, as_json, check_output, force, trust
 from proxcode.cli.printing import show
+from proxcode.cli.reading import InputFile, say
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from proxcode.files import CodeFile
@@ -48,6 +50,7 @@ def index() -> None:
 @click.option("--bits", type=BITS, show_default="that of the file or of the model", help="Code length.")
 @column
 @id_column
+@trust
 @force
 @as_json
 def create(
@@ -58,6 +61,7 @@ def create(
     bits: int | None,
     column: str,
     id_column: str,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
 ) -> None:
@@ -77,16 +81,16 @@ def create(
     header = None if model is None else read_header(model)
     if header is not None:
         check_bits(header, bits)
-    file = open_codes(codes, column=column, id_column=id_column)
+    file = open_codes(codes, column=column, id_column=id_column if ids is None else None)
     n_bits = file.code_length(bits, None if header is None else header.n_bits_)
-    packed, own_ids = file.read()
-    given = own_ids if ids is None else _read_ids(ids, len(packed))
-    fingerprint = _fingerprint(file, model, n_bits)
+    packed, given, read = _read(file, ids)
+    say(read)
+    fingerprint = _fingerprint(file, model, n_bits, trust)
 
     from proxcode.search import HammingIndex
 
     HammingIndex(n_bits, model=fingerprint).add(packed, given).save(output, overwrite=force)
-    show(as_json, describe(output))
+    show(as_json, describe(output), read=read)
 
 
 @index.command()
@@ -97,6 +101,7 @@ def create(
 @model_option
 @column
 @id_column
+@trust
 @as_json
 def add(
     index_file: Path,
@@ -106,6 +111,7 @@ def add(
     model: Path | None,
     column: str,
     id_column: str,
+    trust: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Add CODES to an INDEX file.
@@ -120,17 +126,17 @@ def add(
     from proxcode.files import open_codes
 
     _check_index(index_file)
-    file = open_codes(codes, column=column, id_column=id_column)
-    packed, own_ids = file.read()
-    given = own_ids if ids is None else _read_ids(ids, len(packed))
+    file = open_codes(codes, column=column, id_column=id_column if ids is None else None)
+    packed, given, read = _read(file, ids)
     if upsert and given is None:
         raise click.UsageError("--upsert replaces codes by their ids: pass --ids too.")
+    say(read)
 
     from proxcode.search import HammingIndex
 
     with HammingIndex.open(index_file) as opened:
         _check_length(file, index_file, opened.n_bits)
-        opened.check_model(_fingerprint(file, model, opened.n_bits))
+        opened.check_model(_fingerprint(file, model, opened.n_bits, trust))
         n_before = len(opened)
         if upsert and given is not None:
             opened.upsert(packed, given)
@@ -138,7 +144,7 @@ def add(
             opened.add(packed, given)
         n_added = len(opened) - n_before
     change = {"added": n_added, **({"replaced": len(packed) - n_added} if upsert else {})}
-    show(as_json, {**change, **describe(index_file)})
+    show(as_json, {**change, **describe(index_file)}, read=read)
 
 
 @index.command()
@@ -153,7 +159,8 @@ def remove(index_file: Path, ids: str, as_json: bool) -> None:
       proxcode index remove items.index --ids gone.csv:name
     """
     _check_index(index_file)
-    given = _read_ids(ids)
+    given, read = _read_ids(ids)
+    say(read)
 
     from proxcode.search import HammingIndex
 
@@ -161,7 +168,7 @@ def remove(index_file: Path, ids: str, as_json: bool) -> None:
         n_before = len(opened)
         opened.remove(given)
         n_removed = n_before - len(opened)
-    show(as_json, {"removed": n_removed, **describe(index_file)})
+    show(as_json, {"removed": n_removed, **describe(index_file)}, read=read)
 
 
 @index.command()
@@ -220,14 +227,24 @@ def _check_index(path: Path) -> None:
     read_index(path, mapped=True)
 
 
-def _read_ids(source: str, n_codes: int | None = None) -> "NDArray[Any]":
-    """Read ids, one for each of `n_codes` codes if that is not None."""
-    from proxcode.files import read_labels
+def _read(file: "CodeFile", ids: str | None) -> "tuple[NDArray[np.uint8], NDArray[Any] | None, dict[str, InputFile]]":
+    """Return codes, ids, None if there are none, and what was read of files."""
+    packed, given = file.read()
+    read = {"codes": InputFile(file.path, file.taken, len(packed), unit="codes")}
+    if ids is not None:
+        given, of_ids = _read_ids(ids)
+        read |= of_ids
+        if len(given) != len(packed):
+            raise ValueError(f"{ids} holds {len(given)} ids for {len(packed)} codes: expected one each.")
+    return packed, given, read
 
-    ids = read_labels(source)
-    if n_codes is not None and len(ids) != n_codes:
-        raise ValueError(f"{source} holds {len(ids)} ids for {n_codes} codes: expected one each.")
-    return ids
+
+def _read_ids(source: str) -> "tuple[NDArray[Any], dict[str, InputFile]]":
+    """Return ids, and what was read of their file."""
+    from proxcode.files import split_column, take_labels
+
+    ids, taken = take_labels(source)
+    return ids, {"ids": InputFile(split_column(source)[0], taken, len(ids), unit="ids")}
 
 
 def _check_length(file: "CodeFile", index_file: Path, n_bits: int) -> None:
@@ -236,14 +253,14 @@ def _check_length(file: "CodeFile", index_file: Path, n_bits: int) -> None:
         raise ValueError(f"{file.path} has codes of {length}, {index_file} of {n_bits} bits: add codes of one length.")
 
 
-def _fingerprint(file: "CodeFile", model: Path | None, n_bits: int) -> str | None:
+def _fingerprint(file: "CodeFile", model: Path | None, n_bits: int, trust: tuple[str, ...]) -> str | None:
     """Return the fingerprint of the model that encoded the codes, None if it is not known."""
     if model is None:
         return file.fingerprint
 
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import load
     from proxcode.stores.base import check_same_model
 
-    given = ProximityPreservingCode.load(model).fingerprint(n_bits)
+    given = str(load(model, trusted=trust or None).fingerprint(n_bits))
     check_same_model(file.fingerprint, given)
     return given

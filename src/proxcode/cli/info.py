@@ -27,7 +27,7 @@ KINDS = {
 @click.argument("file", type=FILE)
 @as_json
 def info(file: Path, as_json: bool) -> None:
-    """Describe a FILE: a model, an index, a checkpoint, or vectors.
+    """Describe a FILE: a model, a pipeline, an index, a checkpoint, or vectors.
 
     \b
     Example:
@@ -40,6 +40,7 @@ def describe(path: Path) -> dict[str, Any]:
     """Return the kind of a file and its properties."""
     from proxcode.files import holds_vectors
     from proxcode.storage.container import kind_of, read_file
+    from proxcode.storage.model_file import PIPELINE
 
     if holds_vectors(path):
         from proxcode.files import open_vectors
@@ -52,8 +53,33 @@ def describe(path: Path) -> dict[str, Any]:
         from proxcode.cli.index import describe as describe_index
 
         return {"kind": kind, **describe_index(path)}
-    content, tensors = read_file(path, "model")
-    return {"kind": kind, **_describe_model(path, content, tensors, {"bytes": path.stat().st_size})}
+    content, tensors = read_file(path, PIPELINE if kind == PIPELINE else "model")
+    size = {"bytes": path.stat().st_size}
+    if kind == PIPELINE:
+        return {"kind": kind, **_describe_pipeline(path, content, tensors, size)}
+    return {"kind": kind, **_describe_model(path, content, tensors, size)}
+
+
+def _describe_pipeline(path: Path, content: dict[str, Any], tensors: "Tensors", size: dict[str, int]) -> dict[str, Any]:
+    """Return what is said of the code, with the features of samples before the transformers, and these."""
+    from proxcode.storage.components import component_text
+    from proxcode.storage.container import reading
+    from proxcode.storage.model_file import PIPELINE
+
+    with reading(path, PIPELINE):
+        model = {**content["model"], "versions": content["versions"]}
+        transformers = [
+            component_text(step, tensors) if "class" in step else str(step.get("type", "passthrough"))
+            for step in content["steps"]
+        ]
+    figures = _describe_model(path, model, tensors, size)
+    own = {
+        "features": content["n_features"] or "samples are not vectors",
+        "transformers": ", ".join(transformers) or "none",
+        "features of the code": figures.pop("features"),
+    }
+    at = list(figures).index("kind of code")
+    return dict([*list(figures.items())[:at], *own.items(), *list(figures.items())[at:]])
 
 
 def _describe_model(path: Path, content: dict[str, Any], tensors: "Tensors", size: dict[str, int]) -> dict[str, Any]:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from proxcode.cli.reading import InputFile
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from proxcode.code import ProximityPreservingCode
-    from proxcode.files import Vectors
+    from proxcode.files import Taken, TakenLabels, Vectors
+    from proxcode.pipeline import Model
     from proxcode.proximity import Proximity
     from proxcode.utils.engine import Engine
     from proxcode.utils.samples import Samples
@@ -36,6 +38,7 @@ class ProximityOptions:
     metric: str | None = None
     new_classes: bool = False
     balanced: bool = False
+    unlabelled: str | None = None
 
     def __post_init__(self) -> None:
         """Raise a usage error for options that contradict each other."""
@@ -44,14 +47,14 @@ class ProximityOptions:
         if self.metric is not None and (self.labels is not None or self.pairs is not None):
             raise click.UsageError("--metric applies to distances, which --labels and --pairs do not use: omit it.")
         if self._for_classes and self.labels is None:
-            raise click.UsageError("--new-classes and --balanced apply to classes: pass --labels too.")
+            raise click.UsageError("--new-classes, --balanced and --unlabelled apply to classes: pass --labels too.")
         definitions = ("labels", "pairs", "radius", "neighbors")
         given = [f"--{name}" for name in definitions if getattr(self, name) is not None]
         if len(given) > 1:
             raise click.UsageError(f"{' and '.join(given)} each define near pairs: pass only one of them.")
 
-    def proximity(self) -> "Proximity | None":
-        """Return the proximity, None for the default one: by the labels, or for top-k search without them."""
+    def proximity(self, y: "NDArray[Any] | None" = None) -> "Proximity | None":
+        """Return the proximity for labels y, None for the default one: by the labels, or for top-k search without."""
         from proxcode.files import read_pairs
 
         pairs = None if self.pairs is None else read_pairs(self.pairs)
@@ -60,20 +63,39 @@ class ProximityOptions:
 
         if pairs is not None:
             return GivenPairs(pairs, others=self.others)
-        if self.labels is not None:
-            return self._by_label()
+        if y is not None:
+            return self._by_label(y)
         if self.radius is None and self.neighbors is None and self.metric is None:
             return None
         return WithinRadius(self.radius, self.neighbors, metric=self.metric or "euclidean")
 
-    def _by_label(self) -> "Proximity | None":
+    def _by_label(self, y: "NDArray[Any]") -> "Proximity | None":
         from proxcode.proximity import SameLabel
 
-        return SameLabel(balanced=self.balanced, new_classes=self.new_classes) if self._for_classes else None
+        if not self._for_classes:
+            return None
+        named = {} if self.unlabelled is None else {"unlabelled": self._missing_label(y)}
+        return SameLabel(balanced=self.balanced, new_classes=self.new_classes, **named)
+
+    def _missing_label(self, y: "NDArray[Any]") -> str | float | None:
+        """Return the value of --unlabelled as a label of the kind of y, None for an empty text."""
+        is_text = y.dtype.kind in "US" or (y.dtype.kind == "O" and any(isinstance(label, str) for label in y.flat))
+        if is_text or not self.unlabelled:
+            return self.unlabelled or None
+        try:
+            return int(self.unlabelled)
+        except ValueError:
+            pass
+        try:
+            return float(self.unlabelled)
+        except ValueError:
+            raise ValueError(
+                f"--unlabelled {self.unlabelled}: {self.labels} holds numbers; pass one, or '' if -1 is a class."
+            ) from None
 
     @property
     def _for_classes(self) -> bool:
-        return self.new_classes or self.balanced
+        return self.new_classes or self.balanced or self.unlabelled is not None
 
     def label_files(self) -> list[Path]:
         """Return the files of --labels."""
@@ -81,16 +103,40 @@ class ProximityOptions:
 
         return [] if self.labels is None else label_files(self.labels)
 
-    def read_labels(self, n_samples: int, vectors: "VectorFile | None" = None) -> "NDArray[Any] | None":
+    def take_labels(self, n_samples: int, vectors: "VectorFile | None" = None) -> "TakenLabels | None":
         """Read one label per sample, file by file where `vectors` are in several files; None without --labels."""
-        from proxcode.files import read_labels
+        from proxcode.files import take_labels
 
         if self.labels is None:
             return None
-        labels = read_labels(self.labels, None if vectors is None else vectors.sizes())
-        if len(labels) != n_samples:
-            raise ValueError(f"{self.labels} holds {len(labels)} labels for {n_samples} samples: expected one each.")
-        return labels
+        found = take_labels(self.labels, None if vectors is None else vectors.sizes())
+        if (n_labels := len(found.labels)) != n_samples:
+            raise ValueError(f"{self.labels} holds {n_labels} labels for {n_samples} samples: expected one each.")
+        return found
+
+    def inputs(self, proximity: "Proximity", labels: "TakenLabels | None") -> dict[str, InputFile]:
+        """Return what was read for near pairs: the labels, or the list of pairs of the proximity."""
+        from proxcode.files import Taken, split_column
+
+        if self.pairs is not None:
+            return {"pairs": InputFile(self.pairs, Taken(), len(proximity.get_params()["pairs"]), unit="pairs")}
+        if labels is None:
+            return {}
+        y, taken = labels
+        width = None if y.ndim == 1 else y.shape[1]
+        n_files, path = len(self.label_files()), split_column(str(self.labels))[0]
+        n_unlabelled = count_unlabelled(proximity, y)
+        return {"labels": InputFile(path, taken, len(y), width, "samples", n_files=n_files, n_unlabelled=n_unlabelled)}
+
+
+def count_unlabelled(proximity: "Proximity", y: "NDArray[Any] | None") -> int | None:
+    """Return the number of samples without a label, None where near pairs are not those of a class."""
+    from proxcode.proximity import SameLabel
+    from proxcode.utils.labels import UNLABELLED
+
+    if y is None or not isinstance(proximity, SameLabel):
+        return None
+    return int((proximity.read(y) == UNLABELLED).sum())
 
 
 class ModelHeader(NamedTuple):
@@ -101,14 +147,11 @@ class ModelHeader(NamedTuple):
 
 
 def read_header(path: Path) -> ModelHeader:
-    """Read the header of a model file; raise an error for any other file."""
-    from proxcode.storage.container import read_file, reading
-    from proxcode.storage.model_file import KIND, check_content
+    """Read the header of a file of a model or a pipeline; raise an error for any other file."""
+    from proxcode.storage.model_file import read_sizes
 
-    content, _ = read_file(path, KIND, mapped=True)
-    with reading(path, KIND):
-        sizes = check_content(content)
-        return ModelHeader(sizes["n_features"], sizes["n_bits"])
+    sizes = read_sizes(path)
+    return ModelHeader(sizes["n_features"], sizes["n_bits"])
 
 
 @dataclass(frozen=True)
@@ -145,16 +188,27 @@ class VectorFile:
         is_own = any(file.resolve() in own for file in label_files(labels))
         return (column,) if column is not None and is_own else ()
 
-    def samples(self, *, labels: str | None = None, engine: "Engine") -> "NDArray[Any] | Samples":
-        """Return all vectors, without the column of `labels`: a file as an array, many files or a large one opened."""
+    def samples(self, *, labels: str | None = None, engine: "Engine") -> "tuple[NDArray[Any] | Samples, InputFile]":
+        """Return all vectors, without the column of `labels`, and what they were taken of.
+
+        The vectors of a file are an array; many files, or a large one, are opened.
+        """
         from proxcode.files import open_samples, stands_for_many
         from proxcode.utils.engine import LocalEngine
 
         is_small = not self.path.exists() or self.path.stat().st_size < MAX_READ
         if is_small and isinstance(engine, LocalEngine) and not stands_for_many(self.path):
-            return self.open(labels=labels).read()
+            opened = self.open(labels=labels)
+            X = opened.read()
+            return X, self.input_file(opened.taken, X.shape, opened.dtype)
         drop = self._label_column(labels)
-        return open_samples(self.path, key=self.key, columns=self.column_list, drop=drop, engine=engine)
+        samples = open_samples(self.path, key=self.key, columns=self.column_list, drop=drop, engine=engine)
+        return samples, self.input_file(samples.taken, samples.shape, samples.dtype)
+
+    def input_file(self, taken: "Taken", shape: tuple[int | None, int], dtype: Any) -> InputFile:
+        """Return what was taken of the file, or of several files."""
+        n_rows, n_columns = shape
+        return InputFile(self.path, taken, n_rows, n_columns, type=str(dtype), n_files=len(self.input_files()))
 
     def sizes(self) -> "dict[Path, int]":
         """Return the number of vectors of each file where there are several, else nothing."""
@@ -178,7 +232,16 @@ class VectorFile:
         return json.dumps([str(self.path.resolve()), status.st_size, status.st_mtime_ns, self.key, self.columns])
 
 
-def check_bits(model: "ModelHeader | ProximityPreservingCode", n_bits: int | None) -> None:
+def read_labelled(
+    source: VectorFile, options: ProximityOptions, model: ModelHeader
+) -> "tuple[NDArray[Any], TakenLabels | None, InputFile]":
+    """Read the vectors of a file and their labels, if there are any; also return what was taken of the file."""
+    opened = source.open(labels=options.labels, model=model)
+    X = opened.read()
+    return X, options.take_labels(len(X)), source.input_file(opened.taken, X.shape, opened.dtype)
+
+
+def check_bits(model: "ModelHeader | Model", n_bits: int | None) -> None:
     """Raise ValueError for a code length that the model does not have."""
     if n_bits is not None and not 1 <= n_bits <= model.n_bits_:
         raise ValueError(f"--bits {n_bits}: expected 1 to {model.n_bits_}, the code length of the model.")

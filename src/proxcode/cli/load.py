@@ -7,8 +7,9 @@ import click
 from click.core import ParameterSource
 
 from proxcode.cli.inputs import check_bits, read_header
-from proxcode.cli.options import BITS, FILE, as_json, table_options
+from proxcode.cli.options import BITS, FILE, as_json, table_options, trust
 from proxcode.cli.printing import show
+from proxcode.cli.reading import InputFile, say
 from proxcode.cli.stores import StoreOptions, is_address
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--model", type=FILE, help="Model of the codes, recorded with them; Parquet files and indexes know it.")
 @click.option("--bits", type=BITS, show_default="that of the file or of the model", help="Code length.")
 @click.option("--hnsw", is_flag=True, help="PostgreSQL: create an HNSW index of pgvector after loading.")
+@trust
 @as_json
 def load(
     codes: Path,
@@ -34,6 +36,7 @@ def load(
     model: Path | None,
     bits: int | None,
     hnsw: bool,
+    trust: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Copy CODES into a table of the database at ADDRESS.
@@ -58,7 +61,7 @@ def load(
     if hnsw and not address.lower().startswith("postgres"):
         raise click.UsageError("--hnsw creates an index of PostgreSQL: omit it.")
 
-    from proxcode.files import open_codes, read_labels
+    from proxcode.files import open_codes, split_column, take_labels
     from proxcode.storage.listing import files_of
 
     shards = files_of(codes)
@@ -72,15 +75,21 @@ def load(
     header = None if model is None else read_header(model)
     if header is not None:
         check_bits(header, bits)
-    files = [open_codes(path, column=column, id_column=id_column) for path in (shards or [codes])]
+    own_ids = id_column if ids is None else None
+    files = [open_codes(path, column=column, id_column=own_ids) for path in (shards or [codes])]
     lengths = [file.code_length(bits, header.n_bits_ if header is not None else None) for file in files]
-    fingerprint = _fingerprint(files, model, lengths[0])
-    given = None if ids is None else read_labels(ids)
+    fingerprint = _fingerprint(files, model, lengths[0], trust)
+    taken_ids = None if ids is None else take_labels(ids)
+    given = None if taken_ids is None else taken_ids.labels
     known = [file.n_rows for file in files if file.n_rows is not None]
     total = sum(known) if len(known) == len(files) else None
-    _check_files(files, lengths, id_column if ids is None else None)
+    _check_files(files, lengths, own_ids)
     if given is not None and total not in (None, len(given)):
         raise ValueError(f"{ids} holds {len(given)} ids for {total} codes: expected one each.")
+    read = {"codes": InputFile(codes, files[0].taken, total, unit="codes", n_files=len(files))}
+    if ids is not None and taken_ids is not None:
+        read["ids"] = InputFile(split_column(ids)[0], taken_ids.taken, len(taken_ids.labels), unit="ids")
+    say(read)
 
     from proxcode.utils.progress import ProgressDisplay
 
@@ -99,7 +108,7 @@ def load(
             store.create_index()  # type: ignore[attr-defined]
         record = {"table": table, "codes": n_loaded, "bits": store.n_bits, "in table": len(store)}
         recorded = store.fingerprint
-    show(as_json, {**record, "model": "not known" if recorded is None else recorded[:12]})
+    show(as_json, {**record, "model": "not known" if recorded is None else recorded[:12]}, read=read)
 
 
 def _check_files(files: "list[CodeFile]", lengths: list[int], id_column: str | None) -> None:
@@ -123,13 +132,13 @@ def _check_files(files: "list[CodeFile]", lengths: list[int], id_column: str | N
             )
 
 
-def _fingerprint(files: "list[CodeFile]", model: Path | None, n_bits: int) -> str | None:
+def _fingerprint(files: "list[CodeFile]", model: Path | None, n_bits: int, trust: tuple[str, ...]) -> str | None:
     """Return the fingerprint of the model of all files. Raises ValueError if they are of different models."""
     known = {file.fingerprint: file.path for file in files if file.fingerprint is not None}
     if model is not None:
-        from proxcode.code import ProximityPreservingCode
+        from proxcode.pipeline import load as load_model
 
-        known[ProximityPreservingCode.load(model).fingerprint(n_bits)] = model
+        known[load_model(model, trusted=trust or None).fingerprint(n_bits)] = model
     if len(known) > 1:
         (one, first), (other, second) = list(known.items())[:2]
         raise ValueError(f"{first} is of the model {one[:12]}, {second} of {other[:12]}: load codes of one model.")

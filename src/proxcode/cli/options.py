@@ -18,6 +18,12 @@ METRICS = click.Choice(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 force = click.option("--force", is_flag=True, help="Replace the output file if it already exists.")
 
+trust = click.option(
+    "--trust",
+    multiple=True,
+    help="Type of another library that the model may load, where it has classifiers or other transformers; repeatable.",
+)
+
 
 def _stacked(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def decorate(command: Any) -> Any:
@@ -55,6 +61,12 @@ proximity_options = _stacked(
     click.option(
         "--labels",
         help="Samples with the same label, or a shared label of a 0/1 matrix, are near. FILE, FILE:COLUMN or FILE:KEY.",
+    ),
+    click.option(
+        "--unlabelled",
+        metavar="LABEL",
+        show_default="-1",
+        help="Label that means no label, as empty cells and NaN always do; '' for none, if -1 is a class.",
     ),
     click.option(
         "--pairs",

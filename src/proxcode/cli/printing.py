@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from proxcode.cli.reading import InputFile
     from proxcode.metrics import BitRecord
 
 # Below this magnitude a float represents every integer exactly.
@@ -24,9 +25,18 @@ REMEDIES = dict.fromkeys(
 }
 
 
-def show(as_json: bool, record: Mapping[str, Any], text: Callable[[], str] | None = None) -> None:
-    """Print a record as JSON or as text, which `text` returns; by default one line per entry."""
-    click.echo(json.dumps(record) if as_json else text() if text else facts(record))
+def show(
+    as_json: bool,
+    record: Mapping[str, Any],
+    text: Callable[[], str] | None = None,
+    read: "Mapping[str, InputFile] | None" = None,
+) -> None:
+    """Print a record as JSON or as text, which `text` returns; by default one line per entry.
+
+    JSON also has the inputs that were `read`, as "read"; for text `reading.say` names them before the work begins.
+    """
+    inputs = {"read": {name: file.record() for name, file in read.items()}} if read else {}
+    click.echo(json.dumps({**record, **inputs}) if as_json else text() if text else facts(record))
 
 
 def facts(record: Mapping[str, Any]) -> str:

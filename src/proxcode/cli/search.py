@@ -5,18 +5,19 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.codes import IndexOptions
+from proxcode.cli.indexes import IndexOptions
 from proxcode.cli.inputs import VectorFile, check_bits, read_header
-from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, vector_options
+from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, trust, vector_options
 from proxcode.cli.printing import aligned_columns, show
+from proxcode.cli.reading import InputFile, say
 from proxcode.cli.stores import StoreOptions, is_address
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from proxcode.code import ProximityPreservingCode
     from proxcode.files import Vectors
+    from proxcode.pipeline import Model
     from proxcode.search import ByDistance, HammingIndex, Neighbors, Rescoring, ShardedIndex
     from proxcode.stores import CodeStore
 
@@ -55,12 +56,13 @@ FLOAT_BATCH = 4096
 @click.option("--query-ids", help="Ids of the queries among the codes, for --exclude-self; in the form of --ids.")
 @click.option("--renumber", is_flag=True, help="Number the codes of several indexes from 0, in the order of the files.")
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
-@click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .npz or .parquet file instead of printing.")
+@click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .jsonl, .npz or .parquet file, not print.")
 @vector_options
 @table_options
 @click.option(
     "--ef-search", type=COUNT, help="PostgreSQL: search approximately by its HNSW index, with this many candidates."
 )
+@trust
 @force
 @as_json
 def search(
@@ -87,6 +89,7 @@ def search(
     column: str,
     id_column: str,
     ef_search: int | None,
+    trust: tuple[str, ...],
     force: bool,
     as_json: bool,
 ) -> None:
@@ -99,28 +102,28 @@ def search(
     Examples:
       proxcode search codes.npy queries.npy --model my.proxcode -k 10
       proxcode search codes.npy queries.npy --model my.proxcode --near -o near.csv
+      proxcode search codes.npy queries.npy --model my.proxcode -k 10 -o neighbors.jsonl
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
       proxcode search codes.npy codes.npy --exclude-self -k 5
       proxcode search postgresql://me@localhost/shop queries.npy --table items --model my.proxcode
     """
     _check_usage(model, radius, near, as_float, asymmetric, vectors)
+    if query_ids is not None and not exclude_self:
+        raise click.UsageError("--query-ids are the ids that --exclude-self leaves out: pass --exclude-self too.")
 
-    import numpy as np
-
-    from proxcode.files import ArrayCodes, check_suffix, read_labels, write_table
+    from proxcode.files import ArrayCodes, check_suffix, read_labels
     from proxcode.storage.listing import files_of
 
     source = _source(codes, table, column, id_column, ef_search)
     shards = None if isinstance(source, StoreOptions) else files_of(source)
     if renumber and shards is None:
         raise click.UsageError(f"--renumber is for several indexes: pass a folder or a pattern instead of {codes}.")
-    if query_ids is not None and not exclude_self:
-        raise click.UsageError("--query-ids are the ids that --exclude-self leaves out: pass --exclude-self too.")
     check_output(output, force, codes, *(shards or ()), queries, model, vectors, ids, query_ids)
     if output is not None:
         check_suffix(output)
     header = None if model is None else read_header(model)
-    opened = VectorFile(queries, key, columns).open(model=header)
+    query_file = VectorFile(queries, key, columns)
+    opened = query_file.open(model=header)
     if header is None:
         query_codes = ArrayCodes(opened).read().codes
     else:
@@ -128,14 +131,19 @@ def search(
     stored = None if vectors is None or header is None else VectorFile(vectors).open(model=header)
     own = None if query_ids is None else read_labels(query_ids)
     options = IndexOptions(source, shards, bits, ids, renumber, threads, column, id_column)
-    with options.open(header) as index:
+    with options.open(header) as (index, read):
+        read["queries"] = query_file.input_file(opened.taken, (opened.n_rows, opened.n_columns), opened.dtype)
+        if vectors is not None and stored is not None:
+            shape = (stored.n_rows, stored.n_columns)
+            read["vectors"] = VectorFile(vectors).input_file(stored.taken, shape, stored.dtype)
+        say(read)
         if model is None:
             exclusion = _exclusion(index, exclude_self, own, len(query_codes))
             found = _find(index, query_codes, k, radius, exclusion)
         else:
-            from proxcode.code import ProximityPreservingCode
+            from proxcode.pipeline import load
 
-            fitted = ProximityPreservingCode.load(model)
+            fitted = load(model, trusted=trust or None)
             index.check_model(fitted)
             X = opened.read()
             exclusion = _exclusion(index, exclude_self, own, len(X))
@@ -146,13 +154,26 @@ def search(
             else:
                 rescore = _rescoring(fitted, index, X, asymmetric, stored)
                 found = _find(index, fitted.encode(X, index.n_bits), k, radius, exclusion, rescore, oversample)
+    _show(found, output, force, as_json, read)
+
+
+def _show(
+    found: "dict[str, NDArray[Any]]", output: Path | None, force: bool, as_json: bool, read: dict[str, InputFile]
+) -> None:
+    """Print one row per neighbour, or write them to a file and print their number."""
     if output is None:
         values = {name: column.tolist() for name, column in found.items()}
         show(as_json, values, lambda: aligned_columns(list(values), zip(*values.values(), strict=True)))
-    else:
-        write_table(output, found, overwrite=force)
-        n_queries = len(np.unique(found["query"]))
-        show(as_json, {"neighbors": str(output), "rows": len(found["query"]), "queries with neighbors": n_queries})
+        return
+
+    import numpy as np
+
+    from proxcode.files import write_table
+
+    write_table(output, found, overwrite=force)
+    n_queries = len(np.unique(found["query"]))
+    counts = {"rows": len(found["query"]), "queries with neighbors": n_queries}
+    show(as_json, {"neighbors": str(output), **counts}, read=read)
 
 
 def _source(codes: str, table: str | None, column: str, id_column: str, ef_search: int | None) -> Path | StoreOptions:
@@ -207,15 +228,14 @@ def _rows(found: "Neighbors") -> "dict[str, NDArray[Any]]":
     """Return one row per neighbour, without those that an approximate search did not find."""
     import numpy as np
 
-    is_no_id = found.neighbor == (None if found.neighbor.dtype == object else -1)
-    is_missing = is_no_id & ((found.distance == -1) | np.isinf(found.distance))
+    is_found = found.is_found
     query = np.broadcast_to(np.arange(len(found.neighbor))[:, None], found.neighbor.shape)
     columns = {"query": query, "neighbor": found.neighbor, "distance": found.distance}
-    return {name: column[~is_missing] for name, column in columns.items()}
+    return {name: column[is_found] for name, column in columns.items()}
 
 
 def _rescoring(
-    model: "ProximityPreservingCode",
+    model: "Model",
     index: "CodeStore | ShardedIndex",
     X: "NDArray[Any]",
     asymmetric: bool,
@@ -230,7 +250,7 @@ def _rescoring(
         return None
     if isinstance(index, HammingIndex | ShardedIndex):
         return _by_distance(X, index, vectors)
-    return ByDistance(X, vectors.read())
+    return ByDistance(queries=X, vectors=vectors.read())
 
 
 def _check_usage(
@@ -256,7 +276,7 @@ def _check_usage(
 
 
 def _search_floats(
-    model: "ProximityPreservingCode",
+    model: "Model",
     index: "CodeStore | ShardedIndex",
     X: "NDArray[Any]",
     k: int,
@@ -290,4 +310,4 @@ def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vector
         raise ValueError(f"{vectors.path} holds {len(stored)} vectors for {len(index)} codes: expected one each.")
     ids = index.ids
     order = np.argsort(ids)
-    return ByDistance(X, lambda found: stored[order[np.searchsorted(ids, found, sorter=order)]])
+    return ByDistance(queries=X, vectors=lambda found: stored[order[np.searchsorted(ids, found, sorter=order)]])

@@ -26,7 +26,7 @@ from proxcode.utils.progress import ProgressDisplay
 from proxcode.utils.validation import check_integer
 
 if TYPE_CHECKING:
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import Model
 
 
 class EncodedFiles(NamedTuple):
@@ -55,7 +55,7 @@ class EncodedFiles(NamedTuple):
 
 
 def encode_files(
-    model: ProximityPreservingCode,
+    model: Model,
     source: Any,
     output: FilePath,
     *,
@@ -76,7 +76,7 @@ def encode_files(
 
     Parameters
     ----------
-    model : ProximityPreservingCode
+    model : ProximityPreservingCode or CodePipeline
     source : path, sequence of paths, or pyarrow.dataset.Dataset
         Files, folders and patterns such as "vectors/*.parquet".
     output : path
@@ -121,7 +121,7 @@ def encode_files(
     from proxcode.hashing.encoder import without_codes
 
     if not hasattr(model, "fingerprint"):
-        raise TypeError(f"model={model!r}: expected a fitted ProximityPreservingCode.")
+        raise TypeError(f"model={model!r}: expected a fitted ProximityPreservingCode or CodePipeline.")
     check_is_fitted(model, "n_bits_")
     n_bits = model.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, model.n_bits_)
     chosen, dropped = ([names] if isinstance(names, str) else names for names in (columns, drop))

@@ -13,7 +13,7 @@ from proxcode.files.codes import Stamped, read_stamp, write_codes
 from proxcode.storage.atomic import atomic_write, is_disk_error
 
 if TYPE_CHECKING:
-    from proxcode.code import ProximityPreservingCode
+    from proxcode.pipeline import Model
 
 # Entries of a stamp in which all codes of a folder agree, and how a sentence names codes that differ.
 SETTINGS = {"n_bits": "another length", "model": "another model", "choice": "other columns or options"}
@@ -92,7 +92,7 @@ class Task:
 class EncodeFile:
     """Encodes a file; a worker gets it once."""
 
-    model: ProximityPreservingCode
+    model: Model
     n_bits: int
     choice: dict[str, Any]
 

@@ -5,10 +5,11 @@ An unreadable file raises an exception with a one-sentence message: `FileNotFoun
 """
 
 from proxcode.files._arrays import KEYED_FORMATS
-from proxcode.files._base import Column, FilePath, Vectors
+from proxcode.files._base import Column, FilePath, Taken, Vectors
+from proxcode.files.appending import append_table
 from proxcode.files.code_files import ArrayCodes, CodeFile, open_codes
 from proxcode.files.graphs import Graph, read_graph
-from proxcode.files.labels import label_files, read_labels, read_pairs, split_column
+from proxcode.files.labels import TakenLabels, label_files, read_labels, read_pairs, split_column, take_labels
 from proxcode.files.samples import FileSamples, is_empty, list_files, open_samples, stands_for_many
 from proxcode.files.vectors import VECTOR_FORMATS, holds_vectors, open_vectors
 from proxcode.files.writing import check_suffix, write_table
@@ -22,7 +23,10 @@ __all__ = [
     "FilePath",
     "FileSamples",
     "Graph",
+    "Taken",
+    "TakenLabels",
     "Vectors",
+    "append_table",
     "check_suffix",
     "holds_vectors",
     "is_empty",
@@ -36,5 +40,6 @@ __all__ = [
     "read_pairs",
     "split_column",
     "stands_for_many",
+    "take_labels",
     "write_table",
 ]

@@ -22,7 +22,17 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import MAX_RATIO, Choice, Vectors, by_suffix, choose, import_optional, listing, readable
+from proxcode.files._base import (
+    MAX_RATIO,
+    Choice,
+    Taken,
+    Vectors,
+    by_suffix,
+    choose,
+    import_optional,
+    listing,
+    readable,
+)
 from proxcode.files._hdf5 import check_heaps, check_shape
 
 # Exceptions that NumPy raises for a damaged npy file; TokenError for a header that is not Python.
@@ -45,12 +55,18 @@ Rows = slice | EllipsisType
 
 @dataclass(frozen=True)
 class StoredArray:
-    """An array of a file: its place (FILE or FILE:KEY), its shape and type, and the function that reads it."""
+    """An array of a file: its name ("" for the only one), its shape and type, and the function that reads it."""
 
-    place: str
+    path: Path
+    name: str
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     read: Callable[[Rows], NDArray[Any]]
+
+    @property
+    def place(self) -> str:
+        """The file and the name of the array, as FILE or FILE:KEY."""
+        return f"{self.path}:{self.name}" if self.name else f"{self.path}"
 
     def blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
         """Yield the rows from `start` on in blocks of `size` rows."""
@@ -94,7 +110,7 @@ def _check_no_objects(place: str, dtype: np.dtype[Any]) -> None:
 def _npy_arrays(path: Path) -> Arrays:
     array = map_npy(path)
     # A new map for each block releases the pages of the previous one.
-    return {"": StoredArray(f"{path}", array.shape, array.dtype, lambda rows: map_npy(path)[rows])}
+    return {"": StoredArray(path, "", array.shape, array.dtype, lambda rows: map_npy(path)[rows])}
 
 
 @dataclass(frozen=True)
@@ -127,7 +143,7 @@ def npz_arrays(path: Path) -> Arrays:
 
 
 def _npz_array(path: Path, archive: zipfile.ZipFile, member: str) -> NpzArray:
-    place = f"{path}:{member.removesuffix('.npy')}"
+    name = member.removesuffix(".npy")
     _check_member(path, archive.getinfo(member))
     with archive.open(member) as file:
         shape, _, dtype = _read_npy_header(file)
@@ -136,11 +152,11 @@ def _npz_array(path: Path, archive: zipfile.ZipFile, member: str) -> NpzArray:
         raise ValueError(f"{member} announces shape {shape} of {dtype} in {n_left} bytes")
 
     def read(rows: Rows) -> NDArray[Any]:
-        _check_no_objects(place, dtype)
+        _check_no_objects(f"{path}:{name}", dtype)
         with _open_member(path, member) as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False), order="C")[rows]
 
-    return NpzArray(place, shape, dtype, read, partial(_open_member, path, member))
+    return NpzArray(path, name, shape, dtype, read, partial(_open_member, path, member))
 
 
 def _check_member(path: Path, info: zipfile.ZipInfo) -> None:
@@ -168,7 +184,7 @@ def _safetensors_arrays(path: Path) -> Arrays:
 
         # Types that NumPy lacks (BF16, F8_E4M3) are listed as V2, which readers of vectors and labels reject.
         dtype = np.dtype(TENSOR_DTYPES.get(tensor.get_dtype(), "V2"))
-        return StoredArray(f"{path}:{name}", tuple(tensor.get_shape()), dtype, read)
+        return StoredArray(path, name, tuple(tensor.get_shape()), dtype, read)
 
     with _open_safetensors(path) as file:
         return {name: stored(name, file.get_slice(name)) for name in file.keys()}  # noqa: SIM118 - not a dictionary
@@ -197,7 +213,7 @@ def _hdf5_arrays(path: Path) -> Arrays:
 
         # Groups and empty datasets have no shape.
         if getattr(item, "shape", None) is not None:
-            arrays[name] = StoredArray(f"{path}:{name}", item.shape, item.dtype, read)
+            arrays[name] = StoredArray(path, name, item.shape, item.dtype, read)
 
     with _open_hdf5(path) as file:
         file.visititems(note)
@@ -239,7 +255,7 @@ def _texmex_arrays(path: Path) -> Arrays:
         return block["values"]
 
     read(slice(n_rows - 1, n_rows))
-    return {"": StoredArray(f"{path}", (n_rows, dimension), element, read)}
+    return {"": StoredArray(path, "", (n_rows, dimension), element, read)}
 
 
 KEYED_FORMATS: dict[str, Callable[[Path], Arrays]] = {
@@ -285,6 +301,7 @@ class ArrayVectors(Vectors):
         self.dtype = array.dtype.newbyteorder("=")
         self._chosen = None if choice.columns is None and not choice.drop else choose(path, (), width, choice)
         self.n_columns = width if self._chosen is None else len(self._chosen)
+        self.taken = Taken(array.name or None, None if self._chosen is None else tuple(self._chosen))
 
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
         for rows in self._array.blocks(size, start):

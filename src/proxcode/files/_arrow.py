@@ -16,7 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import ROWS_AT_ONCE, Choice, Vectors, bad_start, choose, import_optional, listing, readable
+from proxcode.files._base import (
+    ROWS_AT_ONCE,
+    Choice,
+    Taken,
+    Vectors,
+    bad_start,
+    choose,
+    import_optional,
+    listing,
+    readable,
+)
 
 # Options by which a row group of a Parquet file is read in small parts; by default it is held in memory as a whole.
 STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**16}
@@ -167,6 +177,7 @@ class ArrowVectors(Vectors):
         # The numbers of a list have no names.
         self.names = self._chosen if len(self._chosen) == self.n_columns else ()
         self.dtype = rows.dtype
+        self.taken = Taken(columns=tuple(self._chosen))
 
     @property
     def metadata(self) -> dict[bytes, bytes]:

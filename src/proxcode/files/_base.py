@@ -35,6 +35,21 @@ class Choice(NamedTuple):
     drop: Sequence[Column] = ()
 
 
+class Taken(NamedTuple):
+    """What was taken of a file.
+
+    Attributes
+    ----------
+    array : str or None
+        Name of the array; None where the file has no names of arrays.
+    columns : tuple of str or int, or None
+        Names of the columns, or their numbers where they have no names; None for all columns of an array.
+    """
+
+    array: str | None = None
+    columns: tuple[Column, ...] | None = None
+
+
 class Vectors(ABC):
     """Rows of numbers in a file.
 
@@ -48,6 +63,8 @@ class Vectors(ABC):
         Type of the blocks, in native byte order.
     names : sequence of str
         Names of the columns taken, in order; empty where they have none.
+    taken : Taken
+        The array and the columns that the rows were taken of.
     """
 
     path: Path
@@ -55,6 +72,7 @@ class Vectors(ABC):
     n_columns: int
     dtype: np.dtype[Any]
     names: Sequence[str] = ()
+    taken: Taken = Taken()
 
     def blocks(self, size: int, start: int = 0) -> Iterator[NDArray[Any]]:
         """Return the rows from `start` on as arrays of `size` rows; the last may be shorter.

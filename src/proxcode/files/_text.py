@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._base import Choice, Vectors, bad_start, choose, shown
+from proxcode.files._base import Choice, Taken, Vectors, bad_start, choose, shown
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 # Characters of one row: a quote that is still open after so many is taken for damage.
@@ -129,6 +129,7 @@ class TextVectors(Vectors):
         self._chosen = choose(path, self._table.names, self._table.n_columns, choice)
         self.n_columns = len(self._chosen)
         self.names = [self._table.names[column] for column in self._chosen] if self._table.names else []
+        self.taken = Taken(columns=tuple(self.names or self._chosen))
 
     def _blocks(self, size: int, start: int) -> Iterator[NDArray[Any]]:
         rows = self._table.rows()

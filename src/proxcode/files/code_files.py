@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.files._arrow import import_arrow
-from proxcode.files._base import FilePath, Vectors, readable
+from proxcode.files._base import FilePath, Taken, Vectors, readable
 from proxcode.files.codes import read_stamp
 from proxcode.files.vectors import holds_vectors, open_vectors
 from proxcode.storage.index_file import read_current
@@ -45,6 +45,8 @@ class CodeFile(ABC):
         That of the model, None if the file does not tell it.
     has_ids : bool
         Whether the file has ids.
+    taken : Taken
+        The array or the column of codes, and after it the column of ids if there is one.
     """
 
     path: Path
@@ -53,6 +55,7 @@ class CodeFile(ABC):
     n_bits: int | None = None
     fingerprint: str | None = None
     has_ids: bool = False
+    taken: Taken = Taken()
 
     @property
     def _block(self) -> int:
@@ -96,7 +99,7 @@ class ArrayCodes(CodeFile):
                 "proxcode encode; queries alone are encoded by --model."
             )
         self.path, self.n_bytes, self.n_rows = vectors.path, vectors.n_columns, vectors.n_rows
-        self._vectors = vectors
+        self._vectors, self.taken = vectors, vectors.taken
 
     def blocks(self) -> Iterator[CodeBlock]:
         """Yield the codes in blocks of rows."""
@@ -121,8 +124,8 @@ class _ParquetCodes(CodeFile):
             known = f"its columns of codes are {', '.join(kinds)}" if kinds else "it has no column of fixed-size binary"
             raise ValueError(f"{path} has no column {column!r} of codes: {known}; write one with proxcode encode.")
         self._column, self.n_bytes = column, kinds[column].byte_width
-        self._ids = [id_column] if id_column in schema.names else []
-        self.has_ids = bool(self._ids)
+        self._ids = [id_column] if id_column is not None and id_column in schema.names else []
+        self.has_ids, self.taken = bool(self._ids), Taken(columns=(column, *self._ids))
         if self._ids and not self._pa.types.is_integer(schema.field(id_column).type):
             raise ValueError(f"{path}: column {id_column!r} holds {schema.field(id_column).type}: expected integers.")
         stamp = read_stamp(path)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from proxcode.files._base import (
     ROWS_AT_ONCE,
     Column,
     FilePath,
+    Taken,
     by_suffix,
     existing_file,
     find_column,
@@ -61,15 +62,28 @@ def read_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> La
     ...     read_labels(f"{path}:label")
     array(['cat', None], dtype=object)
     """
+    return take_labels(source, sizes).labels
+
+
+class TakenLabels(NamedTuple):
+    """Labels, and the array or the columns of the file, of several the first one, that they were taken of."""
+
+    labels: Labels
+    taken: Taken
+
+
+def take_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> TakenLabels:
+    """Read labels as `read_labels` does, and return with them what they were taken of."""
     _, column = split_column(source)
     files = label_files(source)
-    parts = {file: by_suffix(file, LABEL_FORMATS)(file, column) for file in files if not is_empty(file)}
+    read = {file: by_suffix(file, LABEL_FORMATS)(file, column) for file in files if not is_empty(file)}
+    parts = {file: part.labels for file, part in read.items()}
     if sizes and len(parts) > 1:
         check_sizes(parts, sizes)
     labels = next(iter(parts.values())) if len(parts) == 1 else joined(parts)
     if len(labels) == 0:
         raise ValueError(f"{source} holds no labels: expected at least one.")
-    return labels
+    return TakenLabels(labels, next(iter(read.values())).taken)
 
 
 def label_files(source: FilePath) -> list[Path]:
@@ -106,43 +120,46 @@ def split_column(source: FilePath) -> tuple[Path, str | None]:
     return existing_file(named[0] if named else text), None
 
 
-def _from_array(path: Path, column: str | None) -> Labels:
+def _from_array(path: Path, column: str | None) -> TakenLabels:
     is_keyed = path.suffix.lower() in KEYED_FORMATS
     stored = open_array(path, column if is_keyed else None, 1)
+    taken = Taken(stored.name or None)
     if stored.dtype.kind not in "biufUSO":
         raise ValueError(f"{stored.place} holds {stored.dtype} values: expected numbers or strings.")
     array = stored.read(...)
     if column is not None and not is_keyed:
         if array.ndim != 2:
             raise ValueError(f"{path} has shape {array.shape} and no column {column!r}: omit the column.")
-        array = array[:, find_column(path, (), array.shape[1], column)]
+        number = find_column(path, (), array.shape[1], column)
+        array, taken = array[:, number], Taken(columns=(number,))
     if array.ndim == 2 and array.shape[1] != 1:
-        return _zeros_and_ones(path, array, 0)
+        return TakenLabels(_zeros_and_ones(path, array, 0), taken)
     if array.ndim not in (1, 2):
         raise ValueError(f"{path} has shape {array.shape}: expected one label per row, or a 0/1 matrix.")
     labels = np.array(array.reshape(len(array)))
-    return _strings(labels.tolist()) if labels.dtype.kind == "O" else labels
+    return TakenLabels(_strings(labels.tolist()) if labels.dtype.kind == "O" else labels, taken)
 
 
-def _from_lines(path: Path, column: str | None) -> Labels:
+def _from_lines(path: Path, column: str | None) -> TakenLabels:
     if column is not None:
         raise ValueError(f"{path} has one label per line and no column {column!r}: omit the column.")
     lines = [line.strip() for _, line in text_lines(path)]
     while lines and not lines[-1]:
         lines.pop()
-    return _from_cells(lines)
+    return TakenLabels(_from_cells(lines), Taken())
 
 
-def _from_text(path: Path, column: str | None) -> Labels:
+def _from_text(path: Path, column: str | None) -> TakenLabels:
     table = TextTable(path)
     table.check_not_empty()
     if column is None and table.n_columns > 1:
         return _indicator(path, table.names or range(table.n_columns))
     number = find_column(path, table.names, table.n_columns, 0 if column is None else column)
-    return _from_cells([table.cells(row)[number].strip() for row in table.rows()])
+    labels = _from_cells([table.cells(row)[number].strip() for row in table.rows()])
+    return TakenLabels(labels, Taken(columns=(table.names[number] if table.names else number,)))
 
 
-def _from_arrow(path: Path, column: str | None) -> Labels:
+def _from_arrow(path: Path, column: str | None) -> TakenLabels:
     file = open_arrow(path)
     names = file.names
     if column is None and len(names) > 1:
@@ -159,6 +176,11 @@ def _from_arrow(path: Path, column: str | None) -> Labels:
             raise ValueError(f"{path}: column {shown(name)} holds a {kind} that Python lacks ({error}).") from error
     if any(isinstance(value, list) for value in values):
         return _indicator(path, [names[0] if column is None else column])
+    return TakenLabels(_from_values(values), Taken(columns=(name,)))
+
+
+def _from_values(values: list[Any]) -> Labels:
+    """Return values of Python as numbers if all of them are, otherwise as strings; None is a missing label."""
     is_long = any(isinstance(value, int) and abs(value) >= LONG for value in values)
     if all(isinstance(value, bool | int) for value in values):
         return np.array(values, np.uint64 if max(values, default=0) >= 2**63 else None)
@@ -167,7 +189,7 @@ def _from_arrow(path: Path, column: str | None) -> Labels:
     return _strings(values)
 
 
-LABEL_FORMATS: dict[str, Callable[[Path, str | None], Labels]] = {
+LABEL_FORMATS: dict[str, Callable[[Path, str | None], TakenLabels]] = {
     **dict.fromkeys(ARRAY_FORMATS, _from_array),
     **dict.fromkeys(DELIMITERS, _from_text),
     ".txt": _from_lines,
@@ -175,7 +197,7 @@ LABEL_FORMATS: dict[str, Callable[[Path, str | None], Labels]] = {
 }
 
 
-def _indicator(path: Path, columns: Sequence[Column]) -> Labels:
+def _indicator(path: Path, columns: Sequence[Column]) -> TakenLabels:
     """Read columns as a 0/1 matrix; the error for other values asks for the column of the labels."""
     blocks = []
     done = 0
@@ -186,7 +208,7 @@ def _indicator(path: Path, columns: Sequence[Column]) -> Labels:
     except ValueError as error:
         names = listing([str(column) for column in columns])
         raise ValueError(f"{error} For labels in one column, pass {path}:COLUMN with one of {names}.") from error
-    return np.concatenate(blocks)
+    return TakenLabels(np.concatenate(blocks), Taken(columns=tuple(columns)))
 
 
 def _zeros_and_ones(path: Path, rows: NDArray[Any], first: int) -> NDArray[np.uint8]:

@@ -129,6 +129,8 @@ class FileSamples(Samples):
     paths : list of Path
     starts : ndarray of int, shape (n_files + 1,)
         Number of the first sample of each file; the last entry is the number of samples.
+    taken : Taken
+        The array and the columns of the first file that the samples are taken of.
     """
 
     def __init__(self, paths: Sequence[FilePath], choice: Choice, engine: Engine | None = None) -> None:
@@ -138,7 +140,7 @@ class FileSamples(Samples):
         if engine is not None:
             self.engine = engine
         opened = [_opened(path, choice) for path in self.paths]
-        n_columns = opened[0].n_columns
+        n_columns, self.taken = opened[0].n_columns, opened[0].taken
         for vectors in opened:
             if vectors.n_columns != n_columns:
                 raise ValueError(

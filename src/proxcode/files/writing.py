@@ -1,10 +1,12 @@
 """Tabular files, written atomically."""
 
 import csv
+import json
+import math
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,10 +26,11 @@ def write_table(path: FilePath, columns: Mapping[str, ArrayLike], *, overwrite: 
     Parameters
     ----------
     path : path
-        A file `.csv`, `.tsv`, `.npz` or `.parquet`.
+        A file `.csv`, `.tsv`, `.jsonl` (one JSON object per line), `.npz` or `.parquet`.
     columns : mapping of str to array
-        A matrix becomes a column of lists in Parquet, an array in npz, and columns NAME_0, NAME_1, ... in text. A
-        missing label, None, becomes an empty cell in text, and an empty string in npz.
+        A matrix becomes a column of lists in Parquet and JSON, an array in npz, and columns NAME_0, NAME_1, ... in
+        text. A missing label, None, becomes an empty cell in text, null in JSON, and an empty string in npz. NaN and
+        infinity become null in JSON, which has neither.
     overwrite : bool, default=True
         Whether an existing file is replaced, once the new one is complete; if not, a FileExistsError is raised.
     """
@@ -71,6 +74,36 @@ def _texts(column: NDArray[Any]) -> list[str]:
     return column.astype(np.str_).tolist()
 
 
+def _write_json_lines(partial: Path, columns: Columns, path: Path) -> None:
+    with partial.open("w", encoding="utf-8") as file:
+        write_json_lines(file, columns)
+
+
+def write_json_lines(file: TextIO, columns: Columns) -> None:
+    """Write a JSON object for each row to an open file."""
+    for row in zip(*map(_json_values, columns.values()), strict=True):
+        json.dump(dict(zip(columns, row, strict=True)), file, ensure_ascii=False, allow_nan=False)
+        file.write("\n")
+
+
+def _json_values(column: NDArray[Any]) -> list[Any]:
+    """Return values that JSON has: a row of a matrix as a list, NaN and infinity as None, other objects as text."""
+    if column.ndim == 2:
+        return [_json_values(row) for row in column]
+    if column.dtype.kind == "f":
+        # The shortest text of a number in single precision has fewer digits than that of the same number in double.
+        numbers = map(float, _texts(column))
+        return [number if math.isfinite(number) else None for number in numbers]
+    values = _texts(column) if column.dtype.kind in "SMm" else column.tolist()
+    return [_json_value(value) for value in values] if column.dtype == object else values
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
 def _write_npz(partial: Path, columns: Columns, path: Path) -> None:
     # np.savez takes columns as keyword arguments: a column "file" would collide with its own parameter.
     with zipfile.ZipFile(partial, "w") as archive:
@@ -91,4 +124,9 @@ def _write_parquet(partial: Path, columns: Columns, path: Path) -> None:
     pa.parquet.write_table(pa.table(fields), partial)
 
 
-_WRITERS: dict[str, Writer] = {**dict.fromkeys(DELIMITERS, _write_text), ".npz": _write_npz, ".parquet": _write_parquet}
+_WRITERS: dict[str, Writer] = {
+    **dict.fromkeys(DELIMITERS, _write_text),
+    ".jsonl": _write_json_lines,
+    ".npz": _write_npz,
+    ".parquet": _write_parquet,
+}

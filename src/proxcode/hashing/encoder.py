@@ -39,10 +39,14 @@ class _Codes:
 
 
 def without_codes(model: Any) -> Any:
-    """Return a copy of a fitted model without the codes of its training samples, which a worker does not need."""
+    """Return a copy of a fitted model without what a worker does not need: training codes, and sums for updates."""
     light = copy(model)
     if hasattr(light, "codes_"):
         light.codes_ = light.codes_[:0]
+    # That of a pipeline belongs to its last step.
+    if getattr(vars(light).get("hash_function_"), "memory_", None) is not None:
+        light.hash_function_ = copy(light.hash_function_)
+        light.hash_function_.memory_ = None
     return light
 
 

@@ -7,7 +7,7 @@ identity, and sum_j psi_j(x_i)^2 + 1/n is the leverage of a sample: the share of
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,12 +89,7 @@ class Features:
 
     def factor(self, ridge: float, m: int | None = None) -> Matrix:
         """Return U of the first m features, by default of all."""
-        penalised = self.gram[:m, :m].copy(order="F")
-        penalised[np.diag_indices(len(penalised))] += ridge * self.n
-        try:
-            return cholesky(penalised, overwrite_a=True, check_finite=False)
-        except np.linalg.LinAlgError as error:
-            raise ValueError(f"ridge={ridge}: lost in rounding; set a larger ridge, or pass X in float64.") from error
+        return factor_of(self.gram[:m, :m], ridge, self.n)
 
     def whitened(self, upper: Matrix, rows: Rows) -> Matrix:
         """Return psi at some samples; it overwrites features that are kept."""
@@ -132,29 +127,58 @@ class Features:
 
     def leave_one_out(self, upper: Matrix, along_psi: Matrix, labels: SignedLabels, rows: Index) -> Matrix:
         """Return the label scores of training samples `rows`, each as if fitted without that sample."""
-        n, dtype = self.n, self.dtype
         # At once: a file would be read again for each block.
-        samples = self.X[rows]
-        label_mean, mean = labels.mean(axis=0).astype(dtype), self.mean.astype(dtype)
-        solver, along_psi = TriangularSolver(upper, dtype), along_psi.astype(dtype)
-        rounding = np.finfo(dtype).eps
+        samples, label_mean = self.X[rows], labels.mean(axis=0).astype(self.dtype)
+        regression = Regression(self.n, self.mean, upper, along_psi)
+        return leave_one_out(self.compute, regression, samples, labels[rows] - label_mean)
 
-        def scores_of(block: slice) -> Matrix:
-            chosen = rows[block]
-            psi = solver.solve(self.compute(samples[block]) - mean)
-            unexplained = 1 - 1 / n - (psi**2).sum(axis=1, keepdims=True)
-            # A sample that explains itself entirely leaves nothing but rounding.
-            is_known = unexplained > 1000 * rounding
-            centred = labels[chosen] - label_mean
-            scores = centred - (centred - psi @ along_psi) / np.where(is_known, unexplained, 1)
-            # Minus the mean of the other samples: the mean with the sample, and its rounding, would reveal its label.
-            scores += centred / (n - 1)
-            return np.where(is_known & (np.abs(scores) > 100 * rounding), scores, 0)
 
-        scores = np.empty((len(rows), labels.shape[1]), dtype)
-        for block, values in map_blocks(scores_of, len(rows)):
-            scores[block] = values
-        return scores
+class Regression(NamedTuple):
+    """A ridge regression of labels: number of samples, mean of the features, U, and the coefficients of psi."""
+
+    n: int
+    mean: Vector
+    upper: Matrix
+    along_psi: Matrix
+
+
+def factor_of(gram: Matrix, ridge: float, n: int) -> Matrix:
+    """Return U of the centred Gram matrix of n samples."""
+    penalised = gram.copy(order="F")
+    penalised[np.diag_indices(len(penalised))] += ridge * n
+    try:
+        return cholesky(penalised, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError as error:
+        raise ValueError(f"ridge={ridge}: lost in rounding; set a larger ridge, or pass X in float64.") from error
+
+
+def leave_one_out(compute: "FeatureMap", regression: Regression, samples: Matrix, centred_labels: Matrix) -> Matrix:
+    """Return the label scores of some of the samples of a regression, each as if fitted without that sample."""
+    n, dtype = regression.n, samples.dtype
+    mean, along_psi = regression.mean.astype(dtype), regression.along_psi.astype(dtype)
+    solver = TriangularSolver(regression.upper, dtype)
+    rounding = np.finfo(dtype).eps
+
+    def scores_of(block: slice) -> Matrix:
+        psi = solver.solve(compute(samples[block]) - mean)
+        unexplained = 1 - 1 / n - (psi**2).sum(axis=1, keepdims=True)
+        # A sample that explains itself entirely leaves nothing but rounding.
+        is_known = unexplained > 1000 * rounding
+        centred = centred_labels[block]
+        scores = centred - (centred - psi @ along_psi) / np.where(is_known, unexplained, 1)
+        # Minus the mean of the other samples: the mean with the sample, and its rounding, would reveal its label.
+        scores += centred / (n - 1)
+        return np.where(is_known & (np.abs(scores) > 100 * rounding), scores, 0)
+
+    scores = np.empty(centred_labels.shape, dtype)
+    for block, values in map_blocks(scores_of, len(samples)):
+        scores[block] = values
+    return scores
+
+
+def along_inputs(root: Matrix | None, along_features: Matrix) -> Matrix:
+    """Return coefficients of the inputs from those of the features."""
+    return along_features if root is None else solve_triangular(root, along_features)
 
 
 @dataclass(frozen=True)

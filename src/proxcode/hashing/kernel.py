@@ -47,6 +47,10 @@ class KernelHash(RidgeHash):
     max_samples : int or None, default=500_000
         Number of samples that the regression is fitted to where bits are learned from the pairs of fewer, as with more
         than 20,000 labels: evenly spaced ones, and those whose pairs take part. None is all.
+    updatable : bool, default=None
+        Whether the model keeps what `ProximityPreservingCode.update` needs of its training samples, where each has one
+        label: sums of products of m features, which take 4 m^2 bytes of a model file, and up to 2,000 samples. None: if
+        m is at most 2,000.
 
     Attributes
     ----------
@@ -57,7 +61,7 @@ class KernelHash(RidgeHash):
     gamma_ : float
     exponent_factor_ : ndarray of shape (n_features + 2, m)
         Gives the exponents of the kernel by one matrix product.
-    ridge_, coef_, intercept_, posteriors_, directions_
+    ridge_, coef_, intercept_, posteriors_, directions_, memory_
         See `RidgeHash`.
     """
 
@@ -68,12 +72,14 @@ class KernelHash(RidgeHash):
         ridge: float | None = None,
         refine_steps: int | None = None,
         max_samples: int | None = 500_000,
+        updatable: bool | None = None,
     ) -> None:
         self.n_landmarks = n_landmarks
         self.gamma = gamma
         self.ridge = ridge
         self.refine_steps = refine_steps
         self.max_samples = max_samples
+        self.updatable = updatable
 
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
         n_landmarks = default_landmarks(len(X), supervised, kept) if self.n_landmarks is None else self.n_landmarks

@@ -24,6 +24,8 @@ class LinearHash(RidgeHash):
     refine_steps : int, default=None
         Number of optimisation steps that refine each bit after the hash function is fitted to the cut, maximising b'Wb
         of its actual output. 0 disables refinement, as in the paper. None is 15 with labels and 8 without.
+    updatable : bool, default=False
+        As in `KernelHash`, with m the number of features. By default a model holds none of its training samples.
 
     Attributes
     ----------
@@ -31,13 +33,16 @@ class LinearHash(RidgeHash):
         Mean of the training samples.
     scale_ : float
         Root mean squared distance of the training samples from it, by which all samples are divided.
-    ridge_, coef_, intercept_, posteriors_, directions_
+    ridge_, coef_, intercept_, posteriors_, directions_, memory_
         See `RidgeHash`.
     """
 
-    def __init__(self, ridge: float | None = None, refine_steps: int | None = None) -> None:
+    def __init__(
+        self, ridge: float | None = None, refine_steps: int | None = None, updatable: bool | None = False
+    ) -> None:
         self.ridge = ridge
         self.refine_steps = refine_steps
+        self.updatable = updatable
 
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
         samples = as_samples(X)

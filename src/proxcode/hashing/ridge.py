@@ -16,10 +16,12 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from proxcode.hashing.agreement import Agreement
-from proxcode.hashing.base import HashFunction, HashTraining, Labels, Matrix, NearPairs, Vector
-from proxcode.hashing.features import Features, SignedLabels
+from proxcode.hashing.base import HashTraining, Labels, Matrix, NearPairs, Vector
+from proxcode.hashing.features import Features, SignedLabels, along_inputs
+from proxcode.hashing.memory import Memory
 from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
 from proxcode.hashing.training import FeatureTraining, LabelTraining, RidgeTraining
+from proxcode.hashing.updating import MAX_LABELS, UpdatableHash, signed_labels
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
 from proxcode.utils.rows import ALL, Rows, evenly_spaced
@@ -28,8 +30,6 @@ from proxcode.utils.validation import check_integer, check_number
 
 # Refinement steps with labels and without, after which more improve nothing on new samples.
 LABEL_STEPS, STEPS = 15, 8
-# Largest number of labels for which bits are directions among posteriors of labels.
-MAX_LABELS = 1024
 # The ridge without labels.
 DEFAULT_RIDGE = 1e-5
 # Limits of the ridge and of the refinement steps that may be asked for.
@@ -42,7 +42,7 @@ BIT_PANEL = 32
 ENCODE_BLOCK = 1024
 
 
-class RidgeHash(HashFunction):
+class RidgeHash(UpdatableHash):
     """Bits as directions among functions fitted by ridge regression; a subclass defines the inputs.
 
     Without labels the functions are psi, and n x m numbers in the precision of X are kept while bits are learned. With
@@ -62,6 +62,8 @@ class RidgeHash(HashFunction):
         The bits as directions among these functions, their offsets last.
     label_codes_ : ndarray of shape (n_labels, n_bits) or None
         Mean code, of bits -1 and +1, of the training samples of each label, for float queries.
+    memory_ : Memory or None
+        What `update` needs of the training samples.
     """
 
     label_codes_: Vector | None = None
@@ -93,6 +95,8 @@ class RidgeHash(HashFunction):
         self, X: Matrix, rng: np.random.Generator, *, labels: Labels | None = None, rows: Rows = ALL
     ) -> RidgeTraining:
         """Compute the functions that bits will be directions of."""
+        if self.memory_ is not None and self.memory_.is_updated:
+            return self.begin_updated(X, labels, rows)
         X, labels, rows = self._limited(X, labels, rows)
         steps = self.n_refine_steps(labels)
         if labels is not None and (steps == 0 or labels.shape[1] > MAX_LABELS):
@@ -106,7 +110,7 @@ class RidgeHash(HashFunction):
             n_features = self._inputs(X[:1]).shape[1]
             if labels is not None and not 0 < 2 * labels.shape[1] <= n_features:
                 labels = None
-            signed = None if labels is None else _signed(labels)
+            signed = None if labels is None else signed_labels(labels)
             n_functions = n_features if signed is None else signed.shape[1]
             if is_new:
                 self.directions_, self.n_bits_ = np.empty((0, n_functions + 1)), 0
@@ -149,7 +153,7 @@ class RidgeHash(HashFunction):
             if is_new:
                 self.ridge_ = agreement.best_ridge() if self.ridge is None else float(self.ridge)
                 along_features, values = agreement.functions(self.ridge_)
-                self.coef_ = np.ascontiguousarray(_along_inputs(root, along_features).T)
+                self.coef_ = np.ascontiguousarray(along_inputs(root, along_features).T)
                 self.intercept_ = -agreement.mean @ along_features
                 self.posteriors_ = Unchanged()
                 self.directions_, self.n_bits_ = np.empty((0, len(self.coef_) + 1)), 0
@@ -188,7 +192,7 @@ class RidgeHash(HashFunction):
         upper = features.factor(self.ridge_)
         along_psi = solve_triangular(upper, features.moments, trans=1)
         along_features = solve_triangular(upper, along_psi)
-        coef = _along_inputs(root, along_features).T
+        coef = along_inputs(root, along_features).T
         chosen = np.arange(features.n)[rows]
         scores = features.leave_one_out(upper, along_psi, labels, chosen)
         if is_new:
@@ -197,7 +201,10 @@ class RidgeHash(HashFunction):
             self.posteriors_ = fit_posteriors(scores, labels[chosen], *() if weights is None else (weights[chosen],))
         elif np.abs(coef - self.coef_).max() > 1e-3 * np.abs(self.coef_).max():
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
-        return LabelTraining(self.directions_, self.posteriors_(scores), labels[chosen])  # type: ignore[misc]
+        values = self.posteriors_(scores)  # type: ignore[misc]
+        if is_new:
+            self.remember(features, labels, chosen, values)
+        return LabelTraining(self.directions_, values, labels[chosen])
 
     def finish(self, training: HashTraining, n_bits: int) -> None:
         """Keep the directions; without labels, turn them into coefficients of the inputs."""
@@ -220,7 +227,7 @@ class RidgeHash(HashFunction):
         panel[: bits.stop - bits.start] = self.directions_[bits, :-1]
         along_features = solve_triangular(training.upper, panel.T)
         new = slice(len(self.coef_) - bits.start, bits.stop - bits.start)
-        coef = _along_inputs(training.root, along_features).T[new]
+        coef = along_inputs(training.root, along_features).T[new]
         intercept = (-training.mean @ along_features)[new] + self.directions_[len(self.coef_) : bits.stop, -1]
         self.coef_ = np.ascontiguousarray(np.vstack([self.coef_, coef]))
         self.intercept_ = np.append(self.intercept_, intercept)
@@ -248,6 +255,9 @@ class RidgeHash(HashFunction):
             values["posteriors"] = {"slope": slope if is_common else None, "exclusive": exclusive}
             if not is_common:
                 arrays["slope"] = np.asarray(slope)
+        if self.memory_ is not None:
+            memory = self.memory_.state()
+            values, arrays = {**values, **memory.values}, {**arrays, **memory.arrays}
         return State(values, arrays)
 
     def restore(self, state: State) -> None:
@@ -271,6 +281,7 @@ class RidgeHash(HashFunction):
             is_common = fitted["slope"] is not None
             slope = check_number("slope", fitted["slope"]) if is_common else state.array("slope", "n_labels")
             self.posteriors_ = Posteriors(slope, state.array("offset", "n_labels"), bool(fitted["exclusive"]))
+        self.memory_ = None if "gram" not in state.arrays else Memory.restored(state, len(self.coef_))
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         if self.posteriors_ is None:
@@ -298,18 +309,6 @@ class RidgeHash(HashFunction):
         return outputs
 
 
-def _signed(labels: Labels) -> SignedLabels:
-    """Return labels as a dense matrix of +1 and -1."""
-    signed = np.full(labels.shape, -1, np.int8)
-    signed[(labels > 0).nonzero()] = 1
-    return signed
-
-
 def _weights_of(labels: Labels) -> Vector | None:
     """Return the weights of samples with one label each; None where all are 1."""
     return None if (labels.data == 1).all() else np.asarray(labels.sum(axis=1), np.float64)
-
-
-def _along_inputs(root: Matrix | None, along_features: Matrix) -> Matrix:
-    """Return coefficients of the inputs from those of the features."""
-    return along_features if root is None else solve_triangular(root, along_features)

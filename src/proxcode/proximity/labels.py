@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from proxcode.hashing import HashFunction, KernelHash, NewClassHash
 from proxcode.pairs import FoundPairs, SameClassPairs, SharedLabelPairs
 from proxcode.proximity.base import Proximity
-from proxcode.utils.labels import UNLABELLED, class_numbers, label_masks, warn_of_rare_classes, warn_of_small_classes
+from proxcode.storage.state import State
+from proxcode.utils.labels import (
+    UNLABELLED,
+    class_numbers,
+    distinct_labels,
+    label_masks,
+    warn_of_rare_classes,
+    warn_of_small_classes,
+)
 
 
 class SameLabel(Proximity):
@@ -20,9 +28,10 @@ class SameLabel(Proximity):
 
     Parameters
     ----------
-    unlabelled : hashable, default=None
-        A value of y that means "no label": pairs of such samples are unknown. None and NaN always mean it. By default
-        -1 is a class like any other.
+    unlabelled : hashable, default=-1
+        A value of y that means "no label": pairs of such samples are unknown. The default is scikit-learn's convention
+        for semi-supervised learning. None, NaN and blank strings always mean it; with `unlabelled=None` nothing else
+        does, and -1 is a class like any other.
     balanced : bool, default=False
         Whether each class counts alike in the posteriors that bits are learned from. By default each sample does, and
         new samples of a rare class may get codes of frequent ones: `fit` warns of classes with less than a fifth of the
@@ -31,20 +40,39 @@ class SameLabel(Proximity):
         Whether the code is for classes that are not in `fit`. It is then learned by `NewClassHash`, unless another hash
         function is given: from the samples, reshaped by what the labels show about them.
 
+    Attributes
+    ----------
+    classes_ : list or None
+        The labels of `fit` in order of appearance, for `ProximityPreservingCode.update`; None where there are more than
+        10,000, or labels that are neither numbers nor strings.
+
     Notes
     -----
-    Labels may be any hashable values: numbers, strings, tuples.
+    Labels may be any hashable values: numbers, strings, tuples. A string "-1" is a class.
+
+    Labels -1 and one other value are refused, because no code could be learned from the samples of one class, and -1
+    is probably the other class: pass `unlabelled=None` for labels -1 and +1.
+
+    Examples
+    --------
+    >>> SameLabel().read(["cat", "dog", -1, "", "cat"])
+    array([ 0,  1, -1, -1,  0])
+    >>> SameLabel(unlabelled=None).read([-1, 1, 1])
+    array([0, 1, 1])
     """
 
-    def __init__(self, unlabelled: Hashable = None, balanced: bool = False, new_classes: bool = False) -> None:
+    classes_: list[Any] | None
+
+    def __init__(self, unlabelled: Hashable = -1, balanced: bool = False, new_classes: bool = False) -> None:
         self.unlabelled = unlabelled
         self.balanced = balanced
         self.new_classes = new_classes
 
     def fit(self, X: NDArray[Any], y: Any = None) -> Self:
-        """Learn nothing; warn of rare classes, and of many small ones."""
+        """Keep the labels; warn of rare classes, and of many small ones."""
+        classes = self.read(y)
+        self.classes_ = distinct_labels(y, classes)
         if not self.new_classes:
-            classes = self.read(y)
             warn_of_small_classes(classes)
             if not self.balanced:
                 warn_of_rare_classes(classes, y)
@@ -53,18 +81,65 @@ class SameLabel(Proximity):
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
         """Return the pairs of samples with a label; those with equal labels are near."""
         classes = self.read(y)
-        if len(classes) != len(X):
-            raise ValueError(f"X has {len(X)} samples but y has {len(classes)} labels: pass one label per sample.")
+        self._check_minus_one(y, classes)
+        return self._pairs_of(classes, len(X))
+
+    def find_numbered_pairs(self, X: NDArray[Any], y: Any) -> FoundPairs:
+        """Return the pairs of `find_pairs`, with classes numbered as in `classes_`."""
+        return self._pairs_of(self.numbered(y)[0], len(X))
+
+    def numbered(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
+        """Return labels as numbers of `classes_`, -1 for samples without a label, and `classes_` with new labels last.
+
+        Examples
+        --------
+        >>> SameLabel().fit(np.zeros((2, 1)), ["cat", "dog"]).numbered(["dog", None, "bird"])
+        (array([ 1, -1,  2]), ['cat', 'dog', 'bird'])
+        """
+        known = getattr(self, "classes_", None)
+        classes = self.read(y)
+        found = distinct_labels(y, classes)
+        if known is None or found is None:
+            raise ValueError(
+                "this model cannot be updated: it does not keep its labels, or y has more than 10,000 labels, or some "
+                "that are neither numbers nor strings; fit a new model with at most 10,000 such labels."
+            )
+        numbers = {label: number for number, label in enumerate(known)}
+        for label in found:
+            numbers.setdefault(label, len(numbers))
+        translated = np.array([*(numbers[label] for label in found), UNLABELLED], np.int64)
+        return translated[classes], list(numbers)
+
+    def state(self) -> State:
+        return State({"classes": getattr(self, "classes_", None)})
+
+    def restore(self, state: State) -> None:
+        classes = state.values.get("classes")
+        if not isinstance(classes, list | None) or len(set(classes or ())) < len(classes or ()):
+            raise ValueError("its classes are not distinct labels; save the model again")
+        self.classes_ = classes
+
+    def _pairs_of(self, classes: NDArray[np.int64], n_samples: int) -> FoundPairs:
+        if len(classes) != n_samples:
+            raise ValueError(f"X has {n_samples} samples but y has {len(classes)} labels: pass one label per sample.")
         samples = np.flatnonzero(classes != UNLABELLED)
         if len(samples) == 0:
             raise ValueError(f"all {len(classes)} samples are unlabelled: label some, or use WithinRadius().")
         return FoundPairs(samples, SameClassPairs(classes[samples], bool(self.balanced)))
 
     def read(self, y: Any) -> NDArray[np.int64]:
-        """Return the labels as integers, in order of appearance."""
+        """Return the labels as integers, in order of appearance, -1 for samples without a label."""
         if y is None:
             raise ValueError("y=None: SameLabel needs labels; call fit(X, y), or use WithinRadius().")
         return class_numbers(y, self.unlabelled)
+
+    def _check_minus_one(self, y: Any, classes: NDArray[np.int64]) -> None:
+        """Raise ValueError for one class and samples of label -1, which are probably the other class."""
+        if self.unlabelled == -1 and classes.max(initial=-1) == 0 and class_numbers(y).max() == 1:
+            raise ValueError(
+                "y holds -1 and one other label, and -1 means no label: pass proximity=SameLabel(unlabelled=None), on "
+                "the command line --unlabelled '', if -1 is a class, or label samples of a second class."
+            )
 
     def hash_function(self) -> HashFunction:
         return NewClassHash() if self.new_classes else KernelHash()

@@ -12,7 +12,7 @@ from proxcode.hamming import Codes
 from proxcode.search.exact import ExactSearch
 from proxcode.search.filtered import Filter, find
 from proxcode.search.float_queries import FloatQueries
-from proxcode.search.planes import BytePlanes, FoundByQuery
+from proxcode.search.planes import MAX_CODES, BytePlanes, FoundByQuery
 from proxcode.search.string_ids import AnyIds, NewIds, StringIds, ids_for
 from proxcode.storage.changes import ADD, Change, NetChange
 from proxcode.storage.texts import Texts
@@ -20,7 +20,6 @@ from proxcode.stores.ids import Ids
 from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.growing import GrowingArray
 
-MAX_CODES = np.iinfo(np.uint32).max
 Positions = NDArray[np.int64]
 
 

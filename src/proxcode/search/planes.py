@@ -9,6 +9,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from proxcode.hamming import Codes
 
+MAX_CODES = np.iinfo(np.uint32).max
+
 
 class BytePlanes(NamedTuple):
     """The first `n_codes` columns of an array of byte planes: byte b of all codes is contiguous.

@@ -98,7 +98,10 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
         header, offsets = _read_header(path, file)
         if header["kind"] != kind:
             article = "an" if kind.startswith("i") else "a"
-            raise ValueError(f"{path} holds a proxcode {header['kind']}, not {article} {kind}: pass another file.")
+            remedy = (
+                "proxcode.load reads both" if {kind, header["kind"]} == {"model", "pipeline"} else "pass another file"
+            )
+            raise ValueError(f"{path} holds a proxcode {header['kind']}, not {article} {kind}: {remedy}.")
         tensors = {name: _map(file, *where) for name, where in offsets.items()}
     if not mapped:
         tensors = {name: np.array(tensor) for name, tensor in tensors.items()}

@@ -5,12 +5,15 @@ A model file is a safetensors file (see `container.py`) of kind "model". Its JSO
 - versions: of proxcode and of the libraries it was fitted with, for information,
 - parameters: those of the constructor,
 - proximity, hash_function: the fitted components, by class, parameters and what they learned,
-- seed, history, training_loss, alpha, unit, n_features, feature_names: the rest of the fitted model,
+- seed, history, training_loss, alpha, unit, n_features, feature_names, updates, bit_digests: the rest of the model,
 - data: fingerprints of the training data, which are not in the file;
 
 arrays are tensors beside it, the codes of the training samples among them. Nothing in the file is executed: components
 are rebuilt from a dictionary of known classes. Classifiers of other libraries are one tensor written by skops, which is
 read only where the caller states which types to trust.
+
+A file of kind "pipeline" holds in addition the transformers that samples pass before they are encoded: its JSON has
+versions, steps, n_features and feature_names of the samples, and the content of the model under "model".
 """
 
 import math
@@ -23,17 +26,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from proxcode.hamming import Codes, check_codes, pack, unpack
+from proxcode.hamming import check_codes
 from proxcode.storage.components import Classes, ComponentReader, ComponentWriter
-from proxcode.storage.container import content_digest, read_file, reading, write_file
+from proxcode.storage.container import Tensors, content_digest, kind_of, read_file, reading, write_file
 from proxcode.storage.state import plain_parameters
 from proxcode.utils.validation import check_integer, check_number
 
-KIND = "model"
+KIND, PIPELINE = "model", "pipeline"
 SKOPS = "skops"
 COMPONENTS = ("proximity", "hash_function")
-# Training codes that enter the digest of a model: its cost does not grow with their number.
-DIGEST_CODES = 1024
 
 
 class ModelFile(NamedTuple):
@@ -60,22 +61,32 @@ class ModelFile(NamedTuple):
 def write_model(path: str | os.PathLike[str], model: ModelFile, classes: Classes, *, overwrite: bool = True) -> None:
     """Write a model file atomically; equal models give equal bytes, but for classifiers written by skops."""
     writer = ComponentWriter(classes)
+    write_content(path, KIND, model_content(model, writer), writer, overwrite=overwrite)
+
+
+def model_content(model: ModelFile, writer: ComponentWriter) -> dict[str, Any]:
+    """Return the JSON of a model; its arrays and classifiers are left with the writer."""
     content = {
-        "versions": versions(),
         "parameters": {name: writer.value(value, f"parameters.{name}") for name, value in model.parameters.items()},
         **{name: _stored(writer, component, name) for name, component in model.components.items()},
         **model.values,
     }
-    tensors = {**writer.tensors, "codes": model.codes}
-    if writer.objects:
-        tensors[SKOPS] = _dump(writer.objects)
-    write_file(path, KIND, content, tensors, overwrite=overwrite)
+    writer.tensors["codes"] = model.codes
+    return content
 
 
-def code_digest(hash_function: Any, values: Sequence[Any], codes: Codes, n_bits: int) -> str:
-    """Return the SHA-256 of what determines codes of `n_bits` bits: hash function, values as JSON, training codes."""
-    described = {"hash function": plain_parameters(hash_function), "values": values}
-    return content_digest(described, {"codes": pack(unpack(codes[:DIGEST_CODES], n_bits).view(bool))})
+def write_content(
+    path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], writer: ComponentWriter, *, overwrite: bool
+) -> None:
+    """Write the JSON of a file, and what the writer set aside."""
+    objects = {SKOPS: _dump(writer.objects, kind)} if writer.objects else {}
+    content = {"versions": versions(), **content}
+    write_file(path, kind, content, {**writer.tensors, **objects}, overwrite=overwrite)
+
+
+def code_digest(hash_function: Any, values: Sequence[Any]) -> str:
+    """Return the SHA-256 of what determines codes: the hash function, and values that JSON can hold."""
+    return content_digest({"hash function": plain_parameters(hash_function), "values": values}, {})
 
 
 def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence[str] | None) -> ModelFile:
@@ -90,17 +101,40 @@ def read_model(path: str | os.PathLike[str], classes: Classes, trusted: Sequence
         Types of other libraries that skops may build beside those it trusts itself; None refuses any.
     """
     content, tensors = read_file(path, KIND)
-    objects = _load(path, tensors[SKOPS].tobytes(), trusted) if SKOPS in tensors else []
+    objects = load_objects(path, tensors, trusted)
     with reading(path, KIND):
-        sizes = check_content(content)
-        check_codes(tensors["codes"], sizes["n_bits"])
-        reader = ComponentReader(classes, tensors, objects, sizes)
-        return ModelFile(
-            parameters={name: reader.value(value) for name, value in content.pop("parameters").items()},
-            components={name: _restored(reader, content.pop(name)) for name in COMPONENTS},
-            values=content,
-            codes=tensors["codes"],
-        )
+        return restored_model(content, tensors, objects, classes)
+
+
+def restored_model(content: dict[str, Any], tensors: Tensors, objects: list[Any], classes: Classes) -> ModelFile:
+    """Return a model from the JSON and the arrays of a file, and from what skops read."""
+    sizes = check_content(content)
+    check_codes(tensors["codes"], sizes["n_bits"])
+    reader = ComponentReader(classes, tensors, objects, sizes)
+    return ModelFile(
+        parameters={name: reader.value(value) for name, value in content.pop("parameters").items()},
+        components={name: _restored(reader, content.pop(name)) for name in COMPONENTS},
+        values=content,
+        codes=tensors["codes"],
+    )
+
+
+def read_content(path: str | os.PathLike[str], *, mapped: bool = False) -> tuple[str, dict[str, Any], Tensors]:
+    """Return the kind of a file of a model or a pipeline, its JSON and its arrays; raise ValueError for another."""
+    kind = PIPELINE if kind_of(path) == PIPELINE else KIND
+    return kind, *read_file(path, kind, mapped=mapped)
+
+
+def read_sizes(path: str | os.PathLike[str]) -> dict[str, int]:
+    """Return the numbers of features of samples and of bits of a file of a model or a pipeline, from its JSON alone."""
+    kind, content, _ = read_content(path, mapped=True)
+    with reading(path, kind):
+        if kind == KIND:
+            return check_content(content)
+        sizes = check_content(content["model"])
+        if content["n_features"] is None:
+            raise ValueError("its samples are not vectors: load it in Python, by proxcode.load")
+        return {**sizes, "n_features": check_integer("its n_features", content["n_features"], 1)}
 
 
 def check_content(content: Mapping[str, Any]) -> dict[str, int]:
@@ -138,33 +172,45 @@ def _restored(reader: ComponentReader, stored: dict[str, Any]) -> Any:
     return component
 
 
-def _dump(objects: list[Any]) -> Any:
+def _dump(objects: list[Any], kind: str) -> Any:
     skops_io = _import_skops("saving")
     try:
         data = skops_io.dumps(objects)
     except skops_io.exceptions.UnsupportedTypeException as error:
-        raise TypeError(
-            f"skops cannot store these classifiers ({error}): use KernelHash, LinearHash or SVMHash."
-        ) from error
+        raise TypeError(f"skops cannot store these {_OBJECTS[kind]} ({error}): use {_INSTEAD[kind]}.") from error
     return np.frombuffer(data, np.uint8)
 
 
-def _load(path: str | os.PathLike[str], data: bytes, trusted: Sequence[str] | None) -> list[Any]:
+def load_objects(
+    path: str | os.PathLike[str], tensors: Tensors, trusted: Sequence[str] | None, kind: str = KIND
+) -> list[Any]:
+    """Return the estimators of other libraries in a file. Raises ValueError unless all of their types are trusted."""
+    if SKOPS not in tensors:
+        return []
+    data, what = tensors[SKOPS].tobytes(), _OBJECTS[kind]
     skops_io = _import_skops(f"loading {path}")
     try:
         unknown = sorted(set(skops_io.get_untrusted_types(data=data)) - set(trusted or []))
     except (ValueError, LookupError, TypeError, OSError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} holds classifiers that skops cannot read ({error}): save the model again.") from error
+        raise ValueError(f"{path} holds {what} that skops cannot read ({error}): save the {kind} again.") from error
     if unknown:
         raise ValueError(
-            f"{path} holds classifiers of types that skops does not trust, {', '.join(unknown)}: if you do, pass "
+            f"{path} holds {what} of types that skops does not trust, {', '.join(unknown)}: if you do, pass "
             f"trusted={sorted([*(trusted or []), *unknown])}."
         )
     if trusted is None:
         raise ValueError(
-            f"{path} holds classifiers of another library: pass trusted=[] to load those of types that skops trusts."
+            f"{path} holds {what} of another library: pass trusted=[] to load those of types that skops trusts."
         )
     return list(skops_io.loads(data, trusted=list(trusted)))
+
+
+# What skops writes and reads in each kind of file, and what needs no skops.
+_OBJECTS = {KIND: "classifiers", PIPELINE: "transformers or classifiers"}
+_INSTEAD = {
+    KIND: "KernelHash, LinearHash or SVMHash",
+    PIPELINE: "transformers such as StandardScaler and PCA, and hash functions of proxcode",
+}
 
 
 def _import_skops(purpose: str) -> Any:
@@ -173,6 +219,6 @@ def _import_skops(purpose: str) -> Any:
         import skops.io.exceptions
     except ImportError as error:
         raise ImportError(
-            f"{purpose} a model with classifiers of another library needs skops: pip install 'proxcode[skops]'."
+            f"{purpose} a model with estimators of another library needs skops: pip install 'proxcode[skops]'."
         ) from error
     return skops.io

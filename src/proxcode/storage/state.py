@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -121,16 +122,19 @@ def fingerprint(array: NDArray[Any] | Samples | None) -> str | None:
 
 
 def plain_parameters(component: Any) -> list[Any]:
-    """Return the class and the parameters of an estimator as JSON can hold them; of other objects the class alone.
+    """Return the class of an estimator, and those parameters that are not defaults, as JSON can hold them.
+
+    Of parameters that are other objects it has the class alone. A parameter that a later version adds changes nothing.
 
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
-    >>> plain_parameters(Ridge(alpha=np.float64(2.0)))[0], plain_parameters(Ridge(alpha=2.0))[1]["alpha"]
-    ('Ridge', 2.0)
+    >>> plain_parameters(Ridge(alpha=np.float64(2.0)))
+    ['Ridge', {'alpha': 2.0}]
     """
+    defaults = {name: parameter.default for name, parameter in signature(type(component)).parameters.items()}
     plain = {name: _plain(value) for name, value in component.get_params().items()}
-    return [type(component).__name__, plain]
+    return [type(component).__name__, {name: value for name, value in plain.items() if value != defaults.get(name)}]
 
 
 def _plain(value: Any) -> Any:

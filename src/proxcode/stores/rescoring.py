@@ -67,20 +67,37 @@ class ByMargins(Rescoring):
 class ByDistance(Rescoring):
     """Rescoring by the distance between the original samples, if these are kept.
 
+    All arguments are keywords: queries and vectors have the same form, and nothing would tell one from the other.
+
     Parameters
     ----------
     queries : array of shape (n_queries, n_features)
+        The samples searched for, in the order of their codes.
     vectors : array of shape (n_samples, n_features), or callable
-        Row i is the sample with id i; the array may be memory-mapped. A callable takes an array of ids and returns
-        their samples, for ids that are not row numbers.
+        The samples searched in: row i is the one with id i; the array may be memory-mapped. A callable takes an array
+        of ids and returns their samples, for ids that are not row numbers.
     metric : str, default="euclidean"
         A metric of `scipy.spatial.distance.cdist`.
+
+    Examples
+    --------
+    >>> from proxcode import HammingIndex, pack
+    >>> X = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.1]])
+    >>> index = HammingIndex(2).add(pack(X > 0.5))
+    >>> nearest = ByDistance(queries=[[0.4, 0.2]], vectors=X)
+    >>> index.search(pack(np.array([[False, False]])), k=2, rescore=nearest).neighbor
+    array([[2, 0]])
     """
 
-    def __init__(self, queries: ArrayLike, vectors: Vectors, metric: str = "euclidean") -> None:
+    def __init__(self, *, queries: ArrayLike, vectors: Vectors, metric: str = "euclidean") -> None:
         self.queries = np.atleast_2d(np.asarray(queries))
-        self.vectors = vectors
+        self.vectors = vectors if callable(vectors) else np.asarray(vectors)
         self.metric = metric
+        if not callable(self.vectors) and self.vectors.shape[1:] != self.queries.shape[1:]:
+            raise ValueError(
+                f"vectors has shape {self.vectors.shape} and queries {self.queries.shape}: expected rows with the same "
+                "number of features."
+            )
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -91,6 +108,11 @@ class ByDistance(Rescoring):
 
         if callable(self.vectors):
             found = np.asarray(self.vectors(ids))
+            if found.shape != (len(ids), self.queries.shape[1]):
+                raise ValueError(
+                    f"vectors returned shape {found.shape} for {len(ids)} ids: expected one row per id, of the "
+                    f"{self.queries.shape[1]} features of the queries."
+                )
         elif ids.dtype == object:
             raise TypeError("vectors is an array, but ids are strings: pass a callable that maps ids to rows.")
         elif (missing := ids[(ids < 0) | (ids >= len(self.vectors))]).size:

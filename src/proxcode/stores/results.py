@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Self, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Neighbors(NamedTuple):
@@ -38,6 +41,36 @@ class Neighbors(NamedTuple):
             np.hstack([part.neighbor, no_ids((len(part.neighbor), n), part.neighbor.dtype)]) for part, n in pairs
         ]
         return cls(np.vstack(distance), np.vstack(neighbor))
+
+    @property
+    def is_found(self) -> NDArray[np.bool_]:
+        """Where there is a neighbour, not id -1 or None at distance -1 or infinity in place of one not found."""
+        is_id = self.neighbor != no_ids((), self.neighbor.dtype)[()]
+        return is_id | ((self.distance != -1) & ~np.isinf(self.distance))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per neighbour, without those that were not found.
+
+        Returns
+        -------
+        pandas.DataFrame
+            With the columns query (row number of the query), rank (1 is the nearest), neighbor (its id) and distance.
+
+        Examples
+        --------
+        >>> Neighbors(distance=np.array([[0, 2], [1, 3]]), neighbor=np.array([[4, 0], [3, 4]])).to_frame()
+           query  rank  neighbor  distance
+        0      0     1         4         0
+        1      0     2         0         2
+        2      1     1         3         1
+        3      1     2         4         3
+        """
+        # The neighbours of a single query, as `Neighborhoods` have them, are arrays of one dimension.
+        distance, neighbor = np.atleast_2d(self.distance), np.atleast_2d(self.neighbor)
+        query = np.broadcast_to(np.arange(neighbor.shape[0])[:, None], neighbor.shape)
+        rank = np.broadcast_to(np.arange(neighbor.shape[1]) + 1, neighbor.shape)
+        is_found = np.atleast_2d(self.is_found)
+        return _frame(query[is_found], rank[is_found], neighbor[is_found], distance[is_found])
 
 
 class Neighborhoods(Sequence[Neighbors]):
@@ -87,6 +120,22 @@ class Neighborhoods(Sequence[Neighbors]):
         offsets = np.concatenate([[0], np.cumsum(np.bincount(query.astype(np.int64), minlength=n_queries))])
         return cls(offsets, distance[order].astype(np.int32), neighbor[order].astype(np.int64))
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per neighbour; the columns are those of `Neighbors.to_frame`.
+
+        Examples
+        --------
+        >>> found = Neighborhoods(np.array([0, 2, 2, 3]), distance=np.array([0, 2, 1]), neighbor=np.array([4, 0, 3]))
+        >>> found.to_frame()
+           query  rank  neighbor  distance
+        0      0     1         4         0
+        1      0     2         0         2
+        2      2     1         3         1
+        """
+        query = np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        rank = np.arange(len(self.neighbor)) - self.offsets[query] + 1
+        return _frame(query, rank, self.neighbor, self.distance)
+
     def as_neighbors(self) -> Neighbors:
         """Return the neighbours of all queries as two arrays.
 
@@ -104,3 +153,11 @@ class Neighborhoods(Sequence[Neighbors]):
 def no_ids(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return ids that stand for missing neighbours: -1 among integers, None among strings."""
     return np.full(shape, None, object) if dtype.kind == "O" else np.full(shape, -1)
+
+
+def _frame(query: NDArray[Any], rank: NDArray[Any], neighbor: NDArray[Any], distance: NDArray[Any]) -> pd.DataFrame:
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ModuleNotFoundError("to_frame() needs pandas, which is not installed: pip install pandas.") from None
+    return pd.DataFrame({"query": query, "rank": rank, "neighbor": neighbor, "distance": distance})

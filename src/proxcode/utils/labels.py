@@ -14,6 +14,8 @@ UNLABELLED = -1
 RARE = 5
 # Classes are many and small from this number of classes on, with two or more samples but fewer than this in the median.
 MANY, SMALL = 100, 10
+# Largest number of labels that a model keeps.
+MAX_KEPT = 10_000
 # Largest number of rare classes that a warning names.
 MAX_NAMED = 10
 
@@ -21,10 +23,14 @@ MAX_NAMED = 10
 def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     """Return labels as integers 0, 1, ...; samples without a label get -1.
 
+    Missing labels are None, NaN, blank strings and the value `unlabelled`, unless that is None.
+
     Examples
     --------
-    >>> class_numbers(["cat", "dog", None, "cat"])
-    array([ 0,  1, -1,  0])
+    >>> class_numbers(["cat", "dog", None, "cat", ""])
+    array([ 0,  1, -1,  0, -1])
+    >>> class_numbers([7, -1, 3]), class_numbers([7, -1, 3], unlabelled=-1)
+    (array([0, 1, 2]), array([ 0, -1,  1]))
     """
     is_column = isinstance(y, list | tuple) and all(isinstance(label, list) and len(label) == 1 for label in y)
     array = np.asarray(y) if is_column or not isinstance(y, list | tuple) else None
@@ -35,7 +41,7 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
             f"y has shape {array.shape}: SameLabel expects one label per sample; use SharedLabel() for a 0/1 matrix."
         )
     if array is not None and array.dtype.kind in "biufUS":
-        is_known = ~np.isnan(array) if array.dtype.kind == "f" else np.ones(len(array), bool)
+        is_known = _is_given(array)
         # NumPy would compare a tuple item by item.
         if unlabelled is not None and not isinstance(unlabelled, tuple):
             is_known &= array != unlabelled
@@ -49,6 +55,15 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     numbers: dict[Hashable, int] = {}
     labels = y if array is None else array.tolist()
     return np.array([_class_number(label, unlabelled, numbers) for label in labels], dtype=np.int64)
+
+
+def _is_given(array: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where an array holds a label: not where it is NaN or a blank string."""
+    if array.dtype.kind == "f":
+        return ~np.isnan(array)
+    if array.dtype.kind in "US":
+        return np.strings.str_len(np.strings.strip(array)) > 0
+    return np.ones(len(array), bool)
 
 
 def _class_number(label: Any, unlabelled: Hashable, numbers: dict[Hashable, int]) -> int:
@@ -65,7 +80,29 @@ def _is_missing(label: Any) -> bool:
         label is None
         or (pandas is not None and (label is pandas.NA or label is pandas.NaT))
         or (isinstance(label, float | np.floating) and bool(np.isnan(label)))
+        or (isinstance(label, str | bytes) and not label.strip())
     )
+
+
+def distinct_labels(y: Any, classes: NDArray[np.int64]) -> list[Any] | None:
+    """Return the labels in order of their numbers; None where they are too many, or neither numbers nor strings.
+
+    Examples
+    --------
+    >>> y = ["cat", "dog", None, "cat"]
+    >>> distinct_labels(y, class_numbers(y))
+    ['cat', 'dog']
+    """
+    numbers, first = np.unique(classes, return_index=True)
+    first = first[numbers != UNLABELLED]
+    if len(first) > MAX_KEPT:
+        return None
+    values = y.iloc if hasattr(y, "iloc") else y if isinstance(y, list | tuple) else np.asarray(y)
+    labels = [values[i] for i in first.tolist()]
+    labels = [label.tolist() if isinstance(label, np.ndarray | np.generic) else label for label in labels]
+    # A column, as scikit-learn accepts it.
+    labels = [label[0] if isinstance(label, list) else label for label in labels]
+    return labels if all(isinstance(label, str | int | float) for label in labels) else None
 
 
 def label_masks(indicator: Any) -> NDArray[np.uint64]:

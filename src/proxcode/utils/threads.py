@@ -52,12 +52,15 @@ def in_threads(function: Callable[[Task], Result], tasks: Sequence[Task], n_thre
     return [results[number] for number in range(len(tasks))]
 
 
-def in_order(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Iterator[Result]:
-    """Yield the results of tasks in their order, computed on all cores.
+def in_order(
+    function: Callable[[Task], Result], tasks: Iterable[Task], n_threads: int | None = None
+) -> Iterator[Result]:
+    """Yield the results of tasks in their order, computed by at most `n_threads` threads; None: all cores.
 
-    The tasks begun are at most one per core more than the results that were asked for: memory holds few results.
+    The tasks begun are at most one per thread more than the results that were asked for: memory holds few results.
     """
-    n_threads = n_cores()
+    n_ahead = n_cores() if n_threads is None else n_threads - 1
+    is_serial = n_cores() == 1 or n_threads == 1
     begun: deque[tuple[Task, Future[Result] | None]] = deque()
 
     def next_result() -> Result:
@@ -68,8 +71,8 @@ def in_order(function: Callable[[Task], Result], tasks: Iterable[Task]) -> Itera
 
     try:
         for task in tasks:
-            begun.append((task, None if n_threads == 1 else _begin(function, task)))
-            if n_threads == 1 or len(begun) > n_threads:
+            begun.append((task, None if is_serial else _begin(function, task)))
+            if is_serial or len(begun) > n_ahead:
                 yield next_result()
         while begun:
             yield next_result()

@@ -1,4 +1,4 @@
-"""The codes that are searched: a file of codes, one or several saved indexes, or a table of a database."""
+"""Codes to search among: a table of a database, saved indexes, or a file of codes."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from proxcode.cli.inputs import ModelHeader
+from proxcode.cli.reading import InputFile
 from proxcode.cli.stores import StoreOptions
 
 if TYPE_CHECKING:
@@ -34,29 +35,38 @@ class IndexOptions:
         return f"table {self.source.table}" if isinstance(self.source, StoreOptions) else str(self.source)
 
     @contextmanager
-    def open(self, model: ModelHeader | None) -> "Iterator[CodeStore | ShardedIndex]":
-        """Open a table of a database, load one or several saved indexes, or build one from a file of codes."""
+    def open(self, model: ModelHeader | None) -> "Iterator[tuple[CodeStore | ShardedIndex, dict[str, InputFile]]]":
+        """Open a table of a database, load one or several saved indexes, or build one from a file of codes.
+
+        The second item is what was read of files: the codes and their ids.
+        """
         if not isinstance(self.source, StoreOptions):
-            yield self._checked(self._index(self.source, model), model)
+            index, read = self._index(self.source, model)
+            yield self._checked(index, model), read
             return
         if self.ids is not None:
             raise ValueError("a database has its own ids: omit --ids, and name the column of ids by --id.")
         with self.source.open() as store:
-            yield self._checked(store, model)
+            yield self._checked(store, model), {}
 
-    def _index(self, path: Path, model: ModelHeader | None) -> "HammingIndex | ShardedIndex":
-        from proxcode.files import holds_vectors, open_codes, read_labels
+    def _index(
+        self, path: Path, model: ModelHeader | None
+    ) -> "tuple[HammingIndex | ShardedIndex, dict[str, InputFile]]":
+        from proxcode.files import Taken, holds_vectors, open_codes, split_column, take_labels
         from proxcode.storage.index_file import read_index
 
         if self.shards is None and holds_vectors(path):
-            file = open_codes(path, column=self.column, id_column=self.id_column)
+            file = open_codes(path, column=self.column, id_column=self.id_column if self.ids is None else None)
             n_bits = file.code_length(self.bits, None if model is None else model.n_bits_)
-            packed, own_ids = file.read()
-            given = own_ids if self.ids is None else read_labels(self.ids)
+            packed, given = file.read()
+            read = {"codes": InputFile(path, file.taken, len(packed), unit="codes")}
+            if self.ids is not None:
+                given, taken = take_labels(self.ids)
+                read["ids"] = InputFile(split_column(self.ids)[0], taken, len(given), unit="ids")
 
             from proxcode.search import HammingIndex
 
-            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given)
+            return HammingIndex(n_bits, n_threads=self.threads, model=file.fingerprint).add(packed, given), read
         if self.ids is not None:
             raise ValueError(f"{path} is an index with its own ids: omit --ids.")
         for index_file in [path] if self.shards is None else self.shards:
@@ -64,9 +74,13 @@ class IndexOptions:
 
         from proxcode.search import HammingIndex, ShardedIndex
 
+        index: HammingIndex | ShardedIndex
         if self.shards is None:
-            return HammingIndex.load(path, n_threads=self.threads)
-        return ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
+            index = HammingIndex.load(path, n_threads=self.threads)
+        else:
+            index = ShardedIndex(path, renumber=self.renumber, n_threads=self.threads)
+        n_files = 1 if self.shards is None else len(self.shards)
+        return index, {"codes": InputFile(path, Taken(), len(index), unit="codes", n_files=n_files)}
 
     def _checked(self, index: "T", model: ModelHeader | None) -> "T":
         """Return an index. Raises ValueError if it does not have the code length of --bits, or one of the model."""

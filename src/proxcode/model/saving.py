@@ -1,7 +1,4 @@
-"""Fitted models as files, and checkpoints of a fit.
-
-A checkpoint is a model file with the bits learned so far: resuming a fit is loading it and learning the remaining bits.
-"""
+"""Fitted models as files."""
 
 from __future__ import annotations
 
@@ -9,70 +6,33 @@ import math
 import numbers
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts, Rounding
-from proxcode.hamming import Codes
 from proxcode.hashing import HashFunction, KernelHash
-from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord
+from proxcode.model.learned import Learned, Update
 from proxcode.proximity import Proximity, WithinRadius
-from proxcode.storage.components import ComponentWriter, with_subclasses
+from proxcode.storage.components import with_subclasses
 from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, code_digest, read_model, write_model
-from proxcode.storage.state import equal_json, fingerprint
+from proxcode.storage.state import fingerprint
 from proxcode.threshold import Threshold
-from proxcode.utils.validation import check_component, check_integer, check_number, check_samples
+from proxcode.utils.validation import check_component, check_integer, check_number
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
 Parameters = Mapping[str, Any]
 
-# Parameters of the constructor in which a resumed fit may differ; seeds are compared instead of `random_state`.
-MAY_DIFFER = ("n_bits", "verbose", "random_state")
 
 # Types of parameters of the constructor that are not None.
 TYPES = {"n_bits": int, "proximity": Proximity, "threshold": Threshold, "weights": Weights, "max_samples": int}
-
-
-@dataclass
-class Learned:
-    """What a fit learns, and an extension continues.
-
-    Attributes
-    ----------
-    seed : int
-    data : dict of str to str or None
-        Fingerprints of X and y.
-    proximity : Proximity
-    hash_function : HashFunction
-    history : list of BitRecord
-    codes : ndarray of uint8
-        Packed codes of the training samples; empty before the first bit.
-    unit : float
-        What samples are multiplied by before they are hashed.
-    training_loss : float
-        Share of misplaced pairs in `codes`; NaN where a file of an earlier version does not hold it.
-    n_paired : int
-        Number of samples whose pairs took part in learning; 0 where a file of an earlier version does not hold it.
-    """
-
-    seed: int
-    data: dict[str, str | None]
-    proximity: Proximity
-    hash_function: HashFunction
-    history: list[BitRecord] = field(default_factory=list)
-    codes: Codes = field(default_factory=lambda: np.empty((0, 0), np.uint8))
-    unit: float = 1.0
-    training_loss: float = math.nan
-    n_paired: int = 0
 
 
 @dataclass(frozen=True)
@@ -85,9 +45,9 @@ class SavedModel:
     feature_names: list[str] | None
 
 
-def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
-    """Read a model file; see `proxcode.storage.model_file.read_model`."""
-    parameters, components, values, codes = read_model(path, component_classes(), trusted)
+def read(path: FilePath, trusted: Sequence[str] | None = None, file: ModelFile | None = None) -> SavedModel:
+    """Read a model file, see `proxcode.storage.model_file.read_model`, or the contents of one that has been read."""
+    parameters, components, values, codes = file or read_model(path, component_classes(), trusted)
     with reading(path, "model"):
         history = [BitRecord.from_numbers(record) for record in values["history"]]
         unit = check_number("its unit", values.get("unit", 1.0), above=0)
@@ -95,6 +55,11 @@ def read(path: FilePath, trusted: Sequence[str] | None = None) -> SavedModel:
         if values.get("training_loss") is not None:
             learned.training_loss = float(values["training_loss"])
         learned.n_paired = check_integer("its n_paired", values.get("n_paired", 0), 0)
+        learned.updates = [Update(*record) for record in values.get("updates", ())]
+        learned.bit_digests = list(values.get("bit_digests", ()))
+        if learned.bit_digests and len(learned.bit_digests) != len(history):
+            raise ValueError(f"it holds digests of {len(learned.bit_digests)} of {len(history)} bits: save it again")
+        learned.digest_bits()
         check_component("proximity", learned.proximity, Proximity, "SameLabel()")
         check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
         if learned.hash_function.n_bits_ != len(history):
@@ -118,27 +83,30 @@ class SavingMixin(BaseEstimator):
         self.history_, self.codes_ = list(learned.history), learned.codes
         self.n_bits_, self.training_loss_ = len(self.history_), learned.training_loss
         self.n_paired_samples_ = learned.n_paired
+        self.updates_, self._bit_digests = list(learned.updates), list(learned.bit_digests)
         self.alpha_, self.radius_ = self.history_[-1].alpha, self.history_[-1].radius
 
     def _learned(self) -> Learned:
         """Return what was learned, from the fitted attributes."""
         fitted = self._seed, self._data, self.proximity_, self.hash_function_
         codes, unit, training_loss = self.codes_, self._unit, self.training_loss_
-        return Learned(*fitted, list(self.history_), codes, unit, training_loss, self.n_paired_samples_)
+        updates, digests = list(self.updates_), list(self._bit_digests)
+        return Learned(
+            *fitted, list(self.history_), codes, unit, training_loss, self.n_paired_samples_, updates, digests
+        )
 
-    def _check_same_data(self, X: ArrayLike, y: Any) -> NDArray[Any]:
-        """Validate the training data of `extend`: the same as those of `fit`, up to rounding of X."""
-        X = check_samples(self, X, reset=False)
+    def _difference(self, X: NDArray[Any], y: Any) -> str | None:
+        """Return in which way the data of `extend` differ from those of `fit`, other than by rounding of X, or None."""
         if len(X) != len(self.codes_):
-            raise ValueError(f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same.")
+            return f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same."
         if fingerprint(X) != self._data["X"]:
             codes = self.encode(X)
             n_different = int((codes != self.codes_).any(axis=1).sum())
             if not self.error_correction or n_different > max(1, len(X) // 100):
-                raise ValueError("X differs from the samples of the original fit; pass the same ones in order.")
+                return "X differs from the samples of the original fit; pass the same ones in order."
         if fingerprint(self.proximity_.read(y)) != self._data["y"]:
-            raise ValueError("y differs from the labels of the original fit; pass the same ones in order.")
-        return X
+            return "y differs from the labels of the original fit; pass the same ones in order."
+        return None
 
     def save(self, path: FilePath, *, overwrite: bool = True) -> None:
         """Save the fitted model in one file, atomically and without pickle.
@@ -163,14 +131,13 @@ class SavingMixin(BaseEstimator):
     def fingerprint(self, n_bits: int | None = None) -> str:
         """Return a SHA-256 digest that tells codes of `n_bits` bits of this model from those of others; None: all bits.
 
-        It is the same after saving, loading and `extend`; indexes, stores and files of codes hold it.
+        It is the same after saving, loading, `extend` and `update`; indexes, stores and files of codes hold it.
         """
         check_is_fitted(self, "n_bits_")
         n_bits = self.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, self.n_bits_)
         learned = self._learned()
-        figures = [record.numbers() for record in learned.history[:n_bits]]
-        values = [self.n_features_in_, learned.data, learned.unit, learned.seed, figures]
-        return code_digest(learned.hash_function, values, learned.codes, n_bits)
+        values = [self.n_features_in_, learned.data, learned.unit, learned.seed, learned.bit_digests[:n_bits]]
+        return code_digest(learned.hash_function, values)
 
     def _stored(self) -> ModelFile:
         """Return the model as its file holds it."""
@@ -187,9 +154,11 @@ class SavingMixin(BaseEstimator):
             "unit": learned.unit,
             "training_loss": None if math.isnan(learned.training_loss) else learned.training_loss,
             "n_paired": learned.n_paired,
+            "updates": [list(update) for update in learned.updates],
+            "bit_digests": learned.bit_digests,
         }
         components = {"proximity": learned.proximity, "hash_function": learned.hash_function}
-        return ModelFile(_storable(self.get_params(deep=False)), components, values, learned.codes)
+        return ModelFile(storable(self.get_params(deep=False)), components, values, learned.codes)
 
     def _check_savable(self) -> None:
         """Raise TypeError for a subclass of the user's own: loading would give the base class."""
@@ -210,9 +179,12 @@ class SavingMixin(BaseEstimator):
             For models with classifiers of other libraries: names of types, as skops gives them, that may be built
             beside those that skops trusts. None refuses such a model; an empty list accepts what skops trusts.
         """
-        saved = read(path, trusted)
-        unknown = sorted(set(saved.parameters) - set(cls._get_param_names()))
-        if unknown:
+        return cls._restored(path, read(path, trusted))
+
+    @classmethod
+    def _restored(cls, path: FilePath, saved: SavedModel) -> Self:
+        """Return the model that was read from a file."""
+        if unknown := sorted(set(saved.parameters) - set(cls._get_param_names())):
             raise ValueError(
                 f"{path} cannot be read: its model has a parameter {unknown[0]!r} that this version does not know: "
                 "upgrade proxcode."
@@ -233,7 +205,7 @@ def component_classes() -> dict[str, type[BaseEstimator]]:
     return {**classes, "SemidefiniteGuess": AlonNaorGuess}
 
 
-def _storable(parameters: Parameters) -> dict[str, Any]:
+def storable(parameters: Parameters) -> dict[str, Any]:
     """Return parameters with a `random_state` that is not an integer replaced by None."""
     seed = parameters.get("random_state")
     return {**parameters, "random_state": seed if isinstance(seed, numbers.Integral) else None}
@@ -242,11 +214,12 @@ def _storable(parameters: Parameters) -> dict[str, Any]:
 def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunction) -> dict[str, Any]:
     """Return the parameters of the present version that stand for those of earlier ones.
 
-    1. A fit without labels was within a radius, which now has to be said.
+    1. A fit without labels was within a radius, and -1 was a label, which now has to be said.
     2. Renamed in format 2: `cut_points`, and `coupling`, which is now `refine_steps` of the hash function.
     """
-    if parameters["proximity"] is None and isinstance(proximity, WithinRadius):
-        parameters["proximity"] = WithinRadius()
+    was_default = isinstance(proximity, WithinRadius) or getattr(proximity, "unlabelled", -1) is None
+    if parameters["proximity"] is None and was_default:
+        parameters["proximity"] = clone(proximity)
     if "cut_points" in parameters:
         parameters["max_samples"] = parameters.pop("cut_points")
     steps = parameters.pop("coupling", None)
@@ -258,63 +231,3 @@ def _upgraded(parameters: dict[str, Any], proximity: Proximity, fitted: HashFunc
             if "refine_steps" in hash_function.get_params():
                 hash_function.set_params(refine_steps=steps)
     return parameters
-
-
-def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_bits: int) -> Learned:
-    """Return what a checkpoint holds, or `learned` where there is no file yet.
-
-    Raises ValueError where the file belongs to another fit.
-
-    Parameters
-    ----------
-    path : path
-    parameters : dict
-        Those of the model to be fitted.
-    learned : Learned
-        What the fit would start from.
-    n_bits : int
-        The code length asked for.
-    """
-    path = Path(path)
-    ours = _fingerprints(parameters)
-    if not path.exists():
-        return learned
-    try:
-        saved = read(path)
-    except ValueError as error:
-        raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
-    theirs, found = _fingerprints(saved.parameters), saved.learned
-    different = [name for name in learned.data if learned.data[name] != found.data[name]]
-    different += [name for name in ours if name not in MAY_DIFFER and not equal_json(ours[name], theirs.get(name))]
-    if parameters["random_state"] is not None and learned.seed != found.seed:
-        different.append("random_state")
-    if different:
-        raise ValueError(
-            f"checkpoint {path} belongs to a fit with a different {', '.join(different)}: pass the same, or delete it "
-            "to start again."
-        )
-    if isinstance(found.hash_function, JointHash) and found.hash_function.n_planned_ != n_bits:
-        raise ValueError(
-            f"n_bits={n_bits}: {type(found.hash_function).__name__} learned the {found.hash_function.n_planned_} bits "
-            f"of checkpoint {path} at once; pass as many, or delete it to start again."
-        )
-    if len(found.history) > n_bits:
-        raise ValueError(
-            f"n_bits={n_bits}: checkpoint {path} holds {len(found.history)} bits; pass at least as many, or delete it."
-        )
-    return found
-
-
-def _fingerprints(parameters: Parameters) -> dict[str, Any]:
-    """Return each parameter in JSON, its arrays by fingerprint. Raises TypeError for what a checkpoint cannot hold."""
-    found = {}
-    for name, value in _storable(parameters).items():
-        writer = ComponentWriter(component_classes())
-        content = writer.value(value, name)
-        if writer.objects:
-            raise TypeError(
-                f"{name}={value!r} cannot be stored in a checkpoint: use a hash function of proxcode, or fit "
-                "without a checkpoint."
-            )
-        found[name] = [content, {key: fingerprint(array) for key, array in writer.tensors.items()}]
-    return found

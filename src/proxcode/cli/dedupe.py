@@ -1,0 +1,196 @@
+"""The verb `dedupe`: near-duplicates among codes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force
+from proxcode.cli.printing import show
+from proxcode.cli.stores import is_address
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from proxcode.files import CodeFile
+    from proxcode.search import Duplicates
+
+
+@click.command()
+@click.argument("codes")
+@click.option("--radius", type=click.IntRange(0), required=True, help="Largest Hamming distance of duplicates.")
+@click.option("--pairs", is_flag=True, help="Write all pairs of duplicates, not their groups.")
+@click.option("--bits", type=BITS, show_default="that of the file", help="Code length.")
+@click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--renumber", is_flag=True, help="Number the codes of several files from 0, in the order of the files.")
+@click.option("--column", default="code", show_default=True, help="Column of codes of a Parquet file.")
+@click.option("--id", "id_column", default="id", show_default=True, help="Column of ids of a Parquet file.")
+@click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
+@click.option("-o", "--output", type=FILE, help="Write groups or pairs to a .csv, .tsv, .npz or .parquet file.")
+@force
+@as_json
+def dedupe(
+    codes: str,
+    radius: int,
+    pairs: bool,
+    bits: int | None,
+    ids: str | None,
+    renumber: bool,
+    column: str,
+    id_column: str,
+    threads: int | None,
+    output: Path | None,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Find near-duplicates among CODES: codes whose Hamming distance is at most --radius.
+
+    CODES is a file of packed codes, a saved index, or a folder or quoted pattern of such files.
+
+    Codes that are linked by duplicates, directly or by a chain of them, are one group. The output has a row for each
+    code of a group of two or more: its id, the number of its group, and the representative, the id of the first code of
+    the group. Codes whose id is not that of their representative can be removed. With --pairs the output has the ids
+    and the distance of each pair of duplicates.
+
+    Codes learned from labels are equal for most samples of a label: their groups are labels, not duplicates. Learn the
+    codes without labels: proxcode fit vectors.npy -o my.proxcode
+
+    \b
+    Examples:
+      proxcode dedupe codes.npy --radius 3 -o groups.csv
+      proxcode dedupe codes.npy --radius 3 --pairs -o pairs.csv
+    """
+    if is_address(codes):
+        raise click.UsageError("duplicates are found among codes in files: write those of the database to a file.")
+    if pairs and output is None:
+        raise click.UsageError("--pairs writes pairs to a file: pass -o, the name of the file, too.")
+
+    from proxcode.files import check_suffix
+    from proxcode.storage.listing import files_of
+
+    several = files_of(codes)
+    if several is not None:
+        # `encode` writes a list of its files beside them.
+        several = [path for path in several if path.suffix != ".json"]
+        if not several:
+            raise ValueError(f"{codes} has no file of codes: expected files of codes or saved indexes.")
+    elif renumber:
+        raise click.UsageError(f"--renumber is for several files: pass a folder or a pattern instead of {codes}.")
+    check_output(output, force, *(several or [Path(codes)]), ids)
+    if output is not None:
+        check_suffix(output)
+    packed, n_bits, own_ids = _read(several or [Path(codes)], bits, ids, renumber, column, id_column)
+
+    from proxcode.search import find_duplicates
+
+    start = perf_counter()
+    found = find_duplicates(packed, radius, n_bits=n_bits, ids=own_ids, n_threads=threads, verbose=True)
+    # Its words are in `found`.
+    del packed
+    if pairs and output is not None:
+        figures = {"pairs": _write_pairs(output, found, force)}
+    else:
+        figures = _figures(found)
+        if output is not None:
+            _write_groups(output, found, force)
+    record: dict[str, Any] = {} if output is None else {"output": str(output)}
+    record |= {"codes": found.n_codes, "bits": n_bits, "radius": radius, "distinct codes": found.n_distinct, **figures}
+    show(as_json, {**record, "seconds": round(perf_counter() - start, 2)})
+
+
+def _read(
+    paths: Sequence[Path], bits: int | None, ids: str | None, renumber: bool, column: str, id_column: str
+) -> "tuple[NDArray[np.uint8], int, NDArray[Any] | None]":
+    """Return the codes of all files, their length and their ids, None for the numbers of the rows."""
+    import numpy as np
+
+    from proxcode.files import open_codes, read_labels
+
+    files = [open_codes(path, column=column, id_column=id_column) for path in paths]
+    lengths = [file.code_length(bits, None) for file in files]
+    _check_files(files, lengths)
+    if ids is None and not renumber:
+        _check_ids(files, id_column)
+    given = None if ids is None else read_labels(ids)
+    blocks = [file.read() for file in files]
+    codes = blocks[0].codes if len(blocks) == 1 else np.concatenate([block.codes for block in blocks])
+    if given is not None:
+        if len(given) != len(codes):
+            raise ValueError(f"{ids} holds {len(given)} ids for {len(codes)} codes: expected one each.")
+        return codes, lengths[0], given
+    own = [block.ids for block in blocks if block.ids is not None]
+    if renumber or not own:
+        return codes, lengths[0], None
+    joined = np.concatenate(own)
+    if joined.dtype == object:
+        raise ValueError(f"{paths[0]} has string ids: pass --ids, a file of integers, one per code.")
+    if len(files) > 1 and len(np.unique(joined)) < len(joined):
+        raise ValueError(f"{paths[0].parent} has files with equal ids: pass --renumber, or --ids.")
+    return codes, lengths[0], joined
+
+
+def _check_files(files: "list[CodeFile]", lengths: list[int]) -> None:
+    """Raise ValueError for files whose codes cannot be compared."""
+    for file, n_bits in zip(files, lengths, strict=True):
+        if n_bits != lengths[0]:
+            raise ValueError(
+                f"{file.path} has codes of {n_bits} bits, {files[0].path} of {lengths[0]}: pass codes of one length."
+            )
+    known = {file.fingerprint: file.path for file in files if file.fingerprint is not None}
+    if len(known) > 1:
+        (one, path), (other, second) = list(known.items())[:2]
+        raise ValueError(f"{path} is of the model {one[:12]}, {second} of {other[:12]}: pass codes of one model.")
+
+
+def _check_ids(files: "list[CodeFile]", id_column: str) -> None:
+    """Raise ValueError for files without the column of ids that was asked for, or of which only some have ids."""
+    with_ids = [file for file in files if file.has_ids]
+    without = [file for file in files if not file.has_ids]
+    is_asked = click.get_current_context().get_parameter_source("id_column") == ParameterSource.COMMANDLINE
+    if without and is_asked:
+        raise ValueError(
+            f"{without[0].path} has no column {id_column!r} of ids: name one of a Parquet file, or omit --id."
+        )
+    if without and with_ids:
+        raise ValueError(f"{with_ids[0].path} has ids, {without[0].path} has none: pass --renumber, or --ids.")
+
+
+def _figures(found: "Duplicates") -> dict[str, int]:
+    """Return the figures of the groups."""
+    import numpy as np
+
+    sizes = np.bincount(found.group[found.group >= 0])
+    return {
+        "groups": found.n_groups,
+        "largest group": int(sizes.max(initial=0)),
+        "duplicates": found.n_duplicates,
+        "kept": found.n_codes - found.n_duplicates,
+    }
+
+
+def _write_groups(output: Path, found: "Duplicates", force: bool) -> None:
+    """Write the codes of groups of two or more, group by group."""
+    import numpy as np
+
+    from proxcode.files import write_table
+
+    members = np.flatnonzero(found.group >= 0)
+    members = members[np.argsort(found.group[members], kind="stable")]
+    columns = {"id": found.ids, "group": found.group, "representative": found.representative}
+    write_table(output, {name: values[members] for name, values in columns.items()}, overwrite=force)
+
+
+def _write_pairs(output: Path, found: "Duplicates", force: bool) -> int:
+    """Write all pairs, block by block; return their number."""
+    from proxcode.files import append_table
+
+    n_pairs = 0
+    with append_table(output, {"first": "int64", "second": "int64", "distance": "int32"}, overwrite=force) as append:
+        for block in found.pairs():
+            append(*block)
+            n_pairs += len(block.distance)
+    return n_pairs

@@ -1,0 +1,350 @@
+"""Models that learn from further samples: the regression beside a direct one, stored codes, new classes, drift."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from proxcode import (
+    GivenPairs,
+    HammingIndex,
+    KernelHash,
+    LinearHash,
+    ProximityPreservingCode,
+    SameLabel,
+    SVMHash,
+    WithinRadius,
+    open_samples,
+    unpack,
+)
+from proxcode.hashing.memory import row_digests
+from proxcode.model.learned import Update
+
+N_BITS = 24
+NEW = 9
+FUNCTIONS = pytest.mark.parametrize(
+    "hash_function", [KernelHash(n_landmarks=150), LinearHash(updatable=True)], ids=lambda one: type(one).__name__
+)
+
+
+@pytest.fixture(scope="module")
+def old(digits):
+    X, y = digits
+    return X[y != NEW][:900], y[y != NEW][:900]
+
+
+@pytest.fixture(scope="module")
+def new(digits):
+    X, y = digits
+    return X[y == NEW][:80], y[y == NEW][:80]
+
+
+@pytest.fixture(scope="module")
+def held_out(digits):
+    X, y = digits
+    return np.vstack([X[y != NEW][900:], X[y == NEW][80:]]), np.append(y[y != NEW][900:], y[y == NEW][80:])
+
+
+def fit(data, hash_function=None, n_bits=N_BITS, **parameters):
+    return ProximityPreservingCode(n_bits, hash_function=hash_function, random_state=0, **parameters).fit(*data)
+
+
+def joined(*parts):
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+
+
+def assert_regression_of(model, X, y):
+    """Compare the label scores of a model with a regression that is solved directly, with the same inputs and ridge."""
+    hashed, classes = model.hash_function_, model.proximity_.classes_
+    inputs, root = hashed._inputs(X * model._unit), hashed._input_root()
+    features = inputs if root is None else np.linalg.solve(root.T, inputs.T).T
+    labels = np.where(np.asarray(y)[:, None] == np.array(classes), 1.0, -1.0)
+    centred = features - features.mean(axis=0)
+    normal = centred.T @ centred + hashed.ridge_ * len(X) * np.eye(features.shape[1])
+    expected = centred @ np.linalg.solve(normal, centred.T @ (labels - labels.mean(axis=0)))
+    np.testing.assert_allclose(hashed.label_scores(X * model._unit), expected, atol=1e-6)
+
+
+def precision_at_10(codes, labels, queries, query_labels):
+    found = HammingIndex(N_BITS).add(codes).search(queries, 10).neighbor
+    return (labels[found] == query_labels[:, None]).mean()
+
+
+# The regression
+
+
+@FUNCTIONS
+def test_the_regression_is_that_of_all_samples(hash_function, old, new, held_out):
+    model = fit(old, hash_function)
+    assert_regression_of(model, *old)
+    model.update(*new)
+    assert_regression_of(model, *joined(old, new))
+    model.update(*held_out)
+    assert_regression_of(model, *joined(old, new, held_out))
+    assert model.updates_ == [Update(80, 0, 0, 0, [NEW]), Update(len(held_out[0]), 0, 0, 0, [])]
+
+
+@FUNCTIONS
+def test_changed_labels_move_the_samples(hash_function, old, new):
+    X, y = old
+    wrong = y.copy()
+    wrong[::7] = (wrong[::7] + 1) % 9
+    model = fit((X, wrong), hash_function).update(X[::7], y[::7])
+    assert model.updates_ == [Update(0, len(X[::7]), 0, 0, [])]
+    assert_regression_of(model, X, y)
+    assert (model.hash_function_.memory_.class_counts == np.bincount(y)[model.proximity_.classes_]).all()
+    # Also to a class that is new, and with further samples in the same call.
+    moved = y.copy()
+    moved[:5] = NEW
+    model.update(*joined((X[:10], moved[:10]), new))
+    assert model.updates_[-1] == Update(80, 5, 5, 0, [NEW])
+    assert_regression_of(model, *joined((X, moved), new))
+
+
+def test_copies_of_a_sample_get_their_label_together(old):
+    X, y = joined(old, (old[0][:3], old[1][:3]))
+    model = fit((X, y)).update(X[:2], [8, 8])
+    changed = y.copy()
+    changed[[0, 1, len(X) - 3, len(X) - 2]] = 8
+    assert_regression_of(model, X, changed)
+    # The last of several labels counts.
+    model.update(np.vstack([X[:1], X[:1]]), [7, y[0]])
+    changed[[0, len(X) - 3]] = y[0]
+    assert_regression_of(model, X, changed)
+
+
+def test_the_same_call_again_changes_nothing(old, new, held_out):
+    model = fit(old).update(*new)
+    before = model.scores(held_out[0])
+    model.update(*new).update(*old)
+    assert model.updates_[1:] == [Update(0, 0, 80, 0, []), Update(0, 0, 900, 0, [])]
+    np.testing.assert_array_equal(model.scores(held_out[0]), before)
+
+
+def test_samples_without_a_label_are_ignored(old, new):
+    X, y = new
+    named = [None if i % 2 else NEW for i in range(len(y))]
+    model, other = fit(old).update(X, named), fit(old).update(X[::2], y[::2])
+    assert model.updates_ == [Update(40, 0, 0, 40, [NEW])]
+    np.testing.assert_array_equal(model.scores(old[0]), other.scores(old[0]))
+    assert model.update(X, [None] * len(X)).updates_[-1] == Update(0, 0, 0, 80, [])
+
+
+def test_digests_tell_samples_apart():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(20_000, 40)) * 0.5
+    distinct = np.unique(X, axis=0)
+    assert len(np.unique(row_digests(distinct))) == len(distinct)
+    np.testing.assert_array_equal(row_digests(X.astype(np.float32)), row_digests(X))
+    assert row_digests(X).min() >= 0
+
+
+# Stored codes
+
+
+def test_stored_codes_stay_valid_and_a_new_class_is_found(old, new, held_out):
+    model = fit(old)
+    fingerprint, stored, before = model.fingerprint(), model.encode(old[0]), model.encode(held_out[0])
+    is_old = held_out[1] != NEW
+    precision_before = precision_at_10(stored, old[1], before[is_old], held_out[1][is_old])
+    model.update(*new)
+    after = model.encode(held_out[0])
+    assert model.fingerprint() == fingerprint
+    assert (unpack(after, N_BITS) != unpack(before, N_BITS))[is_old].mean() < 0.02
+    codes, labels = np.vstack([stored, model.encode(new[0])]), np.append(old[1], new[1])
+    assert precision_at_10(codes, labels, after[is_old], held_out[1][is_old]) > precision_before - 0.01
+    refitted = fit(joined(old, new))
+    of_refit = precision_at_10(
+        refitted.encode(joined(old, new)[0]), labels, refitted.encode(held_out[0][~is_old]), held_out[1][~is_old]
+    )
+    assert precision_at_10(codes, labels, after[~is_old], held_out[1][~is_old]) > of_refit - 0.05
+    assert refitted.fingerprint() != fingerprint
+
+
+def test_several_new_classes_at_once_and_one_after_another(digits):
+    X, y = digits
+    known, others = y < 7, [y == 7, y == 8, y == 9]
+    together = fit((X[known], y[known])).update(X[y >= 7][:300], y[y >= 7][:300])
+    assert together.updates_[0].new_classes == [7, 8, 9]
+    in_turn = fit((X[known], y[known]))
+    for is_class in others:
+        in_turn.update(X[is_class][:100], y[is_class][:100])
+    for model in (together, in_turn):
+        codes = unpack(model.encode(X), N_BITS).astype(float)
+        means = np.array([codes[y == label].mean(axis=0) for label in range(10)])
+        distances = np.abs(means[:, None] - means).sum(axis=2) + N_BITS * np.eye(10)
+        assert distances.min() > 4
+        assert model.score(X, y) > 0.9
+
+
+def test_a_class_of_one_sample(old, new):
+    model = fit(old).update(new[0][:1], new[1][:1])
+    assert model.updates_[0].new_classes == [NEW]
+    assert model.update(*new).updates_[1] == Update(79, 0, 1, 0, [])
+
+
+def test_labels_of_any_kind_keep_their_numbers(old, new):
+    names = np.array([f"digit {label}" for label in range(10)])
+    model = fit((old[0], names[old[1]])).update(new[0], names[new[1]].tolist())
+    assert model.updates_[0].new_classes == ["digit 9"]
+    np.testing.assert_array_equal(model.scores(old[0]), fit(old).update(*new).scores(old[0]))
+
+
+def test_balanced_classes_stay_balanced(old, new):
+    model = fit(old, proximity=SameLabel(balanced=True)).update(new[0][:20], new[1][:20])
+    assert isinstance(model.hash_function_.posteriors_.slope, np.ndarray)
+    assert model.score(*joined(old, new)) > 0.9
+
+
+def test_float_queries_know_a_new_class(old, new, held_out):
+    model = fit(old).update(*new)
+    store = model.index(np.vstack([model.codes_, model.encode(new[0])]))
+    is_new = held_out[1] == NEW
+    found = model.search(store, held_out[0][is_new], k=5).neighbor
+    assert (found >= len(old[0])).mean() > 0.8
+
+
+# Files
+
+
+def test_a_saved_model_is_updated_as_the_original(old, new, held_out, tmp_path):
+    model, path = fit(old), tmp_path / "model.proxcode"
+    model.save(path)
+    loaded = ProximityPreservingCode.load(path).update(*new)
+    np.testing.assert_array_equal(loaded.scores(held_out[0]), model.update(*new).scores(held_out[0]))
+    loaded.save(path)
+    again = ProximityPreservingCode.load(path)
+    assert again.updates_ == model.updates_
+    assert again.fingerprint() == model.fingerprint()
+    model.save(tmp_path / "other.proxcode")
+    assert path.read_bytes() == (tmp_path / "other.proxcode").read_bytes()
+    np.testing.assert_array_equal(again.update(*held_out).scores(old[0]), model.update(*held_out).scores(old[0]))
+    assert pickle.loads(pickle.dumps(model)).updates_ == model.updates_
+
+
+def test_samples_in_files_are_learned_from_as_arrays(old, new, tmp_path):
+    np.save(tmp_path / "new.npy", new[0])
+    model = fit(old).update(open_samples(tmp_path / "new.npy"), new[1])
+    np.testing.assert_array_equal(model.scores(old[0]), fit(old).update(*new).scores(old[0]))
+
+
+# Further bits
+
+
+def test_further_bits_are_learned_from_other_samples(old, new, held_out):
+    model = fit(old).update(*new)
+    fingerprint, codes = model.fingerprint(), model.encode(held_out[0])
+    X, y = joined(new, old)
+    model.extend(N_BITS + 8, X[::-1], y[::-1])
+    assert model.n_bits_ == N_BITS + 8
+    assert model.fingerprint(N_BITS) == fingerprint
+    np.testing.assert_array_equal(model.encode(held_out[0], N_BITS), codes)
+    assert model.codes_.shape == (len(X), 4)
+    assert model.score(*held_out) > 0.93
+
+
+def test_extend_learns_the_samples_that_it_does_not_know(old, new):
+    model = fit(old).extend(N_BITS + 2, *joined(old, new))
+    assert model.updates_ == [Update(80, 0, 900, 0, [NEW])]
+    assert_regression_of(model, *joined(old, new))
+
+
+def test_extend_changes_no_labels(old, new):
+    model = fit(old)
+    scores = model.scores(new[0])
+    with pytest.raises(ValueError, match=r"y differs from the labels that the model knows for \d+ samples of X; pass"):
+        model.extend(N_BITS + 2, old[0], old[1][::-1])
+    assert model.updates_ == []
+    assert model.n_bits_ == N_BITS
+    np.testing.assert_array_equal(model.scores(new[0]), scores)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"proximity": WithinRadius(mean_neighbors=20)}, "fitted with WithinRadius and KernelHash, not with SameLabel"),
+        ({"hash_function": SVMHash()}, "fitted with SameLabel and SVMHash, not with SameLabel and KernelHash or"),
+        ({"hash_function": KernelHash(refine_steps=0)}, "its KernelHash did not learn from one label per sample"),
+        (
+            {"hash_function": KernelHash(updatable=False)},
+            r"fit it again with hash_function=KernelHash\(updatable=True\)",
+        ),
+        ({"hash_function": LinearHash()}, r"fit it again with hash_function=LinearHash\(updatable=True\)"),
+        ({"proximity": GivenPairs([[0, 1, 1], [2, 3, -1]])}, "fitted with GivenPairs"),
+    ],
+    ids=repr,
+)
+def test_models_that_cannot_be_updated_say_so(parameters, message, old, new):
+    model = fit((old[0][:300], old[1][:300]), n_bits=4, **parameters)
+    with pytest.raises(ValueError, match=message):
+        model.update(*new)
+    assert model.updates_ == []
+
+
+def test_wrong_data_are_refused_and_change_nothing(old, new):
+    model = fit(old)
+    scores = model.scores(new[0])
+    for X, y, error, message in (
+        (new[0][:, :5], new[1], ValueError, "X has 5 features, but ProximityPreservingCode is expecting 64"),
+        (new[0], new[1][:3], ValueError, "X has 80 samples but y has 3 labels: pass one label per sample"),
+        (new[0] * np.nan, new[1], ValueError, "NaN"),
+        (new[0], None, ValueError, "y=None: SameLabel needs labels"),
+        (new[0], [(1, 2)] * 80, ValueError, "neither numbers nor strings"),
+    ):
+        with pytest.raises(error, match=message):
+            model.update(X, y)
+    with pytest.raises(ValueError, match=r"y brings the number of classes to \d+, above 450: fit a new model"):
+        fit(old, KernelHash(n_landmarks=900)).update(
+            np.random.default_rng(0).normal(size=(500, 64)), np.arange(500) + 10
+        )
+    with pytest.raises(NotFittedError):
+        ProximityPreservingCode().update(*new)
+    with pytest.raises(TypeError, match="updatable='yes': expected True, False or None"):
+        fit(old, KernelHash(updatable="yes"))
+    np.testing.assert_array_equal(model.scores(new[0]), scores)
+
+
+# Drift
+
+
+def test_batches_like_the_training_samples_are_kept(old, held_out):
+    model = fit(old)
+    is_old = held_out[1] != NEW
+    X, y = held_out[0][is_old], held_out[1][is_old]
+    rng = np.random.default_rng(0)
+    for size in (30, 100, 300, len(X)):
+        rows = rng.permutation(len(X))[:size]
+        assert model.drift(X[rows], y[rows]).action == "keep"
+        assert model.drift(X[rows]).action == "keep"
+    # The balance of one class alone is no drift where the labels say so.
+    with_labels, without = model.drift(X[y == 3], y[y == 3]), model.drift(X[y == 3])
+    assert with_labels.balance_change < 0.1
+    assert without.balance_change > 0.3
+
+
+def test_batches_of_another_kind_are_noticed(old, new, held_out):
+    model = fit(old)
+    X, y = held_out
+    found = model.drift(16 - X, y)
+    assert found.action == "refit"
+    assert "fit a new model" in found.advice
+    assert model.drift(16 - X).action == "refit"
+    found = model.drift(*joined(new, (X[y != NEW], y[y != NEW])))
+    assert (found.action, found.new_classes) == ("update", [NEW])
+    assert found.advice == "New labels (9): update the model with samples of theirs."
+    assert model.update(*new).drift(X, y).action == "keep"
+
+
+def test_drift_of_few_samples_and_of_models_without_labels(old, new):
+    assert fit(old).drift(old[0][:5]).advice == "5 samples are too few to tell: pass 30 or more."
+    by_radius = fit((old[0], None), proximity=WithinRadius(mean_neighbors=30))
+    assert by_radius.drift(old[0]).near_within is not None
+    assert by_radius.drift(16 - old[0]).action == "refit"
+    nearest = ProximityPreservingCode(N_BITS, random_state=0).fit(old[0])
+    assert nearest.drift(new[0]).near_within is None
+    assert fit(old).drift(new[0], [None] * len(new[0])).near_within is None
+    assert fit(old).drift(*new).action == "update"
