@@ -1,4 +1,4 @@
-"""An index over time: codes are added and removed under identifiers of your own, saved, and opened by other processes.
+"""An index over time: codes are added, replaced and removed under identifiers of your own, in a file that grows.
 
 The samples are random, around 200 centres. The index holds their codes alone; the samples live elsewhere, here in a
 dictionary that stands for a database, and are fetched only to rescore a few candidates.
@@ -67,6 +67,14 @@ with tempfile.TemporaryDirectory() as folder:
         recall = np.mean([len(np.intersect1d(*pair)) / K for pair in zip(true, found, strict=True)])
         print(f"  {name:<26}{recall:.2f}  {len(fetched):>6,}")
 
-    # Codes can be added to an opened index; the file stays as it is until the next save.
-    opened.add(codes)
-    print(f"{len(opened):,} codes, the last with id {opened.ids[-1]}")
+    # Changes of an index that is open for writing are permanent; they are appended to a journal beside the file.
+    with HammingIndex.open(path) as growing:
+        growing.add(codes).upsert(codes[:3], ids=[2_000_000, 2_000_001, 9_000_000]).remove([2_000_002])
+    loaded, journal = HammingIndex.load(path), Path(f"{path}.journal").stat().st_size
+    print(f"{len(loaded):,} codes in the file and {journal:,} bytes of its journal, the last with id {loaded.ids[-1]}")
+
+    # The neighbours of a stored sample, without itself, among those of the last day.
+    day = loaded.ids[loaded.ids >= 3_000_000]
+    own = np.array([3_000_000, 3_000_001])
+    found = loaded.search(loaded.get(own), K, among=day, exclude=own).neighbor
+    print(f"a stored sample finds itself: {bool((found == own[:, None]).any())}; the smallest id found: {found.min()}")

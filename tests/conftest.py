@@ -11,6 +11,7 @@ SLOW = {
     "test_faults.py",
     "test_kill.py",
     "test_killed_fit.py",
+    "test_killed_writer.py",
     "test_month.py",
     "test_parallel.py",
     "test_quick.py",

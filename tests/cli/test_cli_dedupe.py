@@ -141,6 +141,9 @@ def test_saved_indexes_one_and_several(folder, codes):
     HammingIndex(N_BITS).add(codes[:400]).save("parts/0.index")
     HammingIndex(N_BITS).add(codes[400:]).save("parts/1.index")
     assert fails("dedupe", "parts", "--radius", 2) == "parts has files with equal ids: pass --renumber, or --ids."
+    HammingIndex(N_BITS).add(codes[:2], ["a", "b"]).save("text.index")
+    message = "text.index has string ids: pass --ids, a file of integers, one per code."
+    assert fails("dedupe", "text.index", "--radius", 2) == message
     HammingIndex(8).add(codes[:, :1]).save("parts/1.index")
     assert "of 8 bits, parts/0.index of 60: pass codes of one length" in fails("dedupe", "parts", "--radius", 2)
 

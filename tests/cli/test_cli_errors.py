@@ -69,6 +69,7 @@ def folder(tmp_path_factory, train):
     texts = {
         "words.csv": "a,b\n1,2\n3,cat\n",
         "names.txt": "".join(f"name {k}\n" for k in range(150)),
+        "gaps.txt": "".join(f"name {k}\n" if k != 7 else "\n" for k in range(150)),
         "maybe.csv": "i,j,sign\n0,1,near\n2,3,maybe\n",
         "outside.csv": "0,1,near\n0,150,far\n",
         "torn.csv": "0,1,near\n1,0,far\n",
@@ -238,7 +239,10 @@ CASES = [
     (f"{SEARCH} --asymmetric --oversample inf", "oversample=inf: expected a number of at least 1"),
     (f"{SEARCH} --ids twice.npy", "ids contains 4 more than once: expected distinct ids"),
     (f"{SEARCH} --ids y5.npy", "ids has 5 entries for 150 codes: expected one id per code"),
-    (f"{SEARCH} --ids names.txt", "ids has dtype <U8 and shape (150,): expected a vector of integers"),
+    (f"{SEARCH} --ids gaps.txt", "ids contains None beside strings: expected strings or integers, not both"),
+    (f"{SEARCH} --ids crooked.npy:0", "ids has dtype float64 and shape (2,): expected a vector of integers"),
+    (f"{SEARCH} --exclude-self --ids names.txt --query-ids y5.npy", "--exclude-self: there are 5 ids for 150 queries"),
+    (f"{SEARCH} --exclude-self --ids names.txt --query-ids y.npy", "exclude: ids contains"),
     (f"{SEARCH} --threads 0", "'--threads': 0 is not in the range x>=1"),
     (
         f"{SEARCH} -o found.docx",

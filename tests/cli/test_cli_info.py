@@ -14,7 +14,7 @@ def test_info_describes_models_indexes_and_vectors(folder, model, train, tmp_pat
     assert (facts["kind"], facts["bits"], facts["radius"], facts["features"]) == ("model", N_BITS, model.radius_, 64)
     assert (facts["samples"], facts["bytes"]) == (500, (folder / "api.proxcode").stat().st_size)
     facts = record_of("info", folder / "saved.index")
-    assert (facts["kind"], facts["bits"], facts["codes"], facts["ids"]) == ("index", N_BITS, 500, "own")
+    assert (facts["kind"], facts["bits"], facts["codes"], facts["ids"]) == ("index", N_BITS, 500, "integers")
     np.save(tmp_path / "CAPITALS.NPY", train[0])
     (tmp_path / "CAPITALS.NPY.npy").rename(tmp_path / "CAPITALS.NPY")
     facts = record_of("info", tmp_path / "CAPITALS.NPY")

@@ -28,7 +28,8 @@ SCRIPT = (
 )
 
 SUCCEED = ["--help", "--version", *(f"{verb} --help" for verb in VERBS), "reproduce"]
-SUCCEED += ["info api.proxcode", "info saved.index", "info train.npy", "info codes.npy"]
+SUCCEED += [f"index {verb} --help" for verb in ("create", "add", "remove", "compact", "info")]
+SUCCEED += ["index info saved.index", "info api.proxcode", "info saved.index", "info train.npy", "info codes.npy"]
 FAIL = {
     "fly": "No such command",
     "info gone": "there is no file gone",
@@ -57,6 +58,14 @@ FAIL = {
     "search codes.npy train.npy": "not packed codes",
     "search codes.npy train.npy --model gone": "there is no file gone",
     "search codes.npy codes.npy --near": "pass --model too",
+    "index create gone.npy -o i.index": "there is no file gone.npy",
+    "index create train.npy -o i.index": "not packed codes",
+    "index create codes.npy -o saved.index": "saved.index already exists",
+    "index add gone.index codes.npy": "there is no file gone.index",
+    "index add api.proxcode codes.npy": "not an index",
+    "index add saved.index codes.npy --upsert": "pass --ids too",
+    "index remove saved.index --ids gone.npy": "there is no file gone.npy",
+    "index info train.npy": "not a file of proxcode",
     "dedupe gone.npy --radius 3": "there is no file gone.npy",
     "dedupe gone/*.npy --radius 3": "has no file of codes",
     "dedupe train.npy --radius 3": "not packed codes",

@@ -103,7 +103,7 @@ def test_a_checkpoint_that_is_an_input_or_a_pipe_is_refused(files):
 
 # What each command calls when it has nothing left to do but to write.
 LAST_STEPS = {
-    "fit": "proxcode.storage.components.ComponentWriter.value",
+    "fit": "proxcode.model.checkpoints.ComponentWriter.value",
     "encode": "numpy.lib.format.write_array_header_1_0",
     "search": "proxcode.files.check_suffix",
     "cut": "proxcode.cli.cut.cut_weights",

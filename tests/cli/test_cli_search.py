@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from helpers.command_line import call, read_columns, rows_of
+from helpers.command_line import call, fails, read_columns, rows_of
 from proxcode import HammingIndex
 from proxcode.hamming import asymmetric_distances
 
@@ -116,3 +116,53 @@ def test_a_folder_or_a_pattern_of_indexes_is_searched_as_one(folder, tmp_path):
         expected = call("search", one, *options)
         assert call("search", shards, *options, "--renumber") == expected
         assert call("search", shards / "*.index", *options, "--renumber") == expected
+
+
+def test_ids_may_be_text(folder, train, tmp_path):
+    (tmp_path / "ids.csv").write_text("name\n" + "".join(f"bild {k}.jpg\n" for k in range(500)))
+    arguments = ("search", folder / "codes.npy", folder / "query_codes.npy", "-k", 4)
+    plain = json.loads(call(*arguments, "--json"))
+    named = (*arguments, "--ids", f"{tmp_path / 'ids.csv'}:name")
+    expected = [f"bild {neighbor}.jpg" for neighbor in plain["neighbor"]]
+    assert json.loads(call(*named, "--json")) == {**plain, "neighbor": expected}
+    assert f"  {expected[0]}  " in call(*named).splitlines()[1]
+    for suffix in ("csv", "npz", "parquet"):
+        output = tmp_path / f"found.{suffix}"
+        call(*named, "-o", output)
+        if suffix == "csv":
+            assert [line.split(",")[1] for line in output.read_text().splitlines()[1:]] == expected
+        else:
+            assert list(read_columns(output)["neighbor"]) == expected
+    by_vectors = ("--model", folder / "api.proxcode", "--vectors", folder / "train.npy", "--oversample", 100)
+    arguments = ("search", folder / "codes.npy", folder / "queries.npy", "-k", 4, "--json", *by_vectors)
+    plain, named = json.loads(call(*arguments)), json.loads(call(*arguments, "--ids", tmp_path / "ids.csv"))
+    assert named["neighbor"] == [f"bild {neighbor}.jpg" for neighbor in plain["neighbor"]]
+
+
+def test_no_query_finds_itself(folder, tmp_path):
+    codes = np.load(folder / "codes.npy")
+    distance = hamming(codes, codes)
+    np.fill_diagonal(distance, 10_000)
+    expected = nearest(distance, 4)
+    same = ("search", folder / "codes.npy", folder / "codes.npy", "--json", "--exclude-self")
+    assert_found(json.loads(call(*same, "-k", 4)), expected)
+    found = json.loads(call(*same, "--radius", 2))
+    pairs = sorted(zip(found["query"], found["neighbor"], strict=True))
+    assert pairs == list(zip(*(where.tolist() for where in np.nonzero(distance <= 2)), strict=True))
+    with_model = ("search", folder / "codes.npy", folder / "train.npy", "--model", folder / "api.proxcode", "--json")
+    for options in ((), ("--float",), ("--asymmetric",), ("--vectors", folder / "train.npy")):
+        found = json.loads(call(*with_model, *options, "--exclude-self", "-k", 3))
+        assert len(found["query"]) == 1500
+        assert all(query != neighbor for query, neighbor in zip(found["query"], found["neighbor"], strict=True))
+    rows = np.array([7, 3, 400])
+    np.save(tmp_path / "some.npy", codes[rows])
+    np.save(tmp_path / "rows.npy", rows + 1000)
+    some = ("search", folder / "saved.index", tmp_path / "some.npy", "-k", 4, "--json")
+    found = json.loads(call(*some, "--exclude-self", "--query-ids", tmp_path / "rows.npy"))
+    expected = nearest(distance[rows], 4)
+    assert_found(found, {**expected, "neighbor": expected["neighbor"] + 1000})
+    assert fails(*some, "--exclude-self") == (
+        "--exclude-self: there are 500 ids for 3 queries; pass QUERIES that are CODES row by row, or one of "
+        "--query-ids for each query."
+    )
+    assert fails(*some, "--query-ids", tmp_path / "rows.npy").startswith("--query-ids are the ids that --exclude-self")

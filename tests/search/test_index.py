@@ -4,6 +4,7 @@ import copy
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -195,6 +196,26 @@ def test_a_saved_index_is_the_same_and_is_left_alone_by_what_follows(rng, tmp_pa
     loaded.save(path)
     assert len(HammingIndex.load(path)) == 999
     assert [file.name for file in tmp_path.iterdir()] == ["codes.index"]
+
+
+def test_files_of_earlier_versions_are_read():
+    """`index_2` and `index_ids_2` were written before there were string ids and journals."""
+    golden = Path(__file__).parents[1] / "golden"
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 256, (40, 3), np.uint8)
+    codes[:, 2] &= 0xF0
+    ids = rng.permutation(1000)[:40] - 500
+    for mapped in (True, False):
+        assert_same(HammingIndex.load(golden / "index_2.index", mapped=mapped), codes, codes, np.arange(40), 9, 6)
+        own = HammingIndex.load(golden / "index_ids_2.index", mapped=mapped, model="a" * 64)
+        assert_same(own, codes, codes, ids, 9, 6)
+        # Codes 0, ..., 29 are in the file; the journal adds the others, replaces code 3 and removes code 7.
+        grown = HammingIndex.load(golden / "index_journal_2.index", mapped=mapped)
+        names = [f"bild/ü{number}.jpg" for number in range(40)]
+        order = np.delete(np.arange(40), 7)
+        now = codes.copy()
+        now[3] = codes[0]
+        assert_same(grown, codes, now[order], np.array(names, object)[order], 9, 6)
 
 
 def test_an_empty_index_can_be_saved(tmp_path):

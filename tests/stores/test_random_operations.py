@@ -62,6 +62,15 @@ class Pair:
             start = max(self.ids, default=-1) + 1
             self.ids += (np.arange(start, start + n) if ids is None else ids).tolist()
 
+    def upsert(self):
+        ids = np.array([*self.some_ids(), *self.rng.integers(-500, 500, int(self.rng.integers(0, 3)))], np.int64)
+        ids = ids[ids != 10**15]
+        codes = self.codes(len(ids))
+        results = [outcome(lambda store=store: len(store.upsert(codes, ids))) for store in self.both]
+        assert results[0] == results[1]
+        if not isinstance(results[0], str):
+            self.ids += [one for one in ids.tolist() if one not in self.ids]
+
     def remove(self):
         ids = self.some_ids()
         results = [outcome(lambda store=store: len(store.remove(ids))) for store in self.both]
@@ -99,6 +108,6 @@ def test_random_operations_agree_with_those_of_an_index(store, n_bits, request):
     n_operations = int(os.environ.get("PROXCODE_OPERATIONS", OPERATIONS.get(name, 10_000)))
     rng = np.random.default_rng(n_bits)
     pair = Pair(store, n_bits, rng, keeps_rows="own_table" in name)
-    kinds = [pair.add, pair.remove, pair.get, pair.search, pair.within, pair.count]
-    for kind in rng.choice(len(kinds), n_operations // len(N_BITS) + 1, p=[0.25, 0.2, 0.15, 0.2, 0.15, 0.05]):
+    kinds = [pair.add, pair.upsert, pair.remove, pair.get, pair.search, pair.within, pair.count]
+    for kind in rng.choice(len(kinds), n_operations // len(N_BITS) + 1, p=[0.2, 0.1, 0.2, 0.15, 0.15, 0.15, 0.05]):
         kinds[kind]()

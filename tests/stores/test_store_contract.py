@@ -71,7 +71,15 @@ WRONG_IDS = {
     ),
     "of text": (
         lambda index: index.add(ZEROS, ids=["a", "b"]),
-        r"^ids has dtype <U1 and shape \(2,\): expected a vector of integers\.$",
+        r"^ids (has dtype <U1 and shape \(2,\): expected a vector of integers|contains 'a': the index has integer ids)",
+    ),
+    "replaced twice": (
+        lambda index: index.upsert(ZEROS, ids=[3, 3]),
+        r"^ids contains 3 more than once: expected distinct ids\.$",
+    ),
+    "replaced, too few": (
+        lambda index: index.upsert(ZEROS, ids=[3]),
+        r"^ids has 1 entries for 2 codes: expected one id per code\.$",
     ),
     "of floats": (lambda index: index.remove([1.0]), r"^ids has dtype float64 and shape \(1,\): expected"),
     "a matrix": (lambda index: index.add(ZEROS, ids=[[7], [8]]), r"^ids has dtype int64 and shape \(2, 1\): expected"),
@@ -116,6 +124,32 @@ def test_codes_are_returned_by_id(store, rng):
     assert index.get([]).shape == (0, 3)
     with pytest.raises(ValueError, match=r"^id 7 is not stored: pass ids of stored codes\.$"):
         index.get([100, 7])
+
+
+def test_upserts_replace_and_add(store, rng):
+    codes, queries = random_codes(rng, 60, 21, 4), random_codes(rng, 7, 21, 4)
+    index = store(21).add(codes[:20], ids=np.arange(20) + 100)
+    expected = dict(zip(range(100, 120), codes[:20], strict=True))
+    for start, given in ((20, [105, 7, 119, 500]), (24, [1, 2]), (26, [105, 100]), (28, []), (28, range(90, 122))):
+        ids = np.array(given, np.int64)
+        new = codes[start : start + len(ids)]
+        index.upsert(new, ids)
+        expected |= dict(zip(ids.tolist(), new, strict=True))
+        stored = np.array(list(expected.values()))
+        assert len(index) == len(expected)
+        np.testing.assert_array_equal(index.get(list(expected)), stored)
+        assert_within_is_exhaustive(index, queries, stored, np.array(list(expected)))
+    # The same codes once more.
+    index.upsert(stored, list(expected))
+    assert_within_is_exhaustive(index, queries, stored, np.array(list(expected)))
+
+
+def test_a_refused_upsert_changes_nothing(store):
+    index = filled(store)
+    for codes, ids in ((ZEROS[:, :1], [1, 2]), (ZEROS, [1]), (ZEROS, [1.0, 2.0])):
+        with pytest.raises(ValueError, match="expected"):
+            index.upsert(codes, ids)
+    assert index.within(ZEROS, 0)[1].neighbor.tolist() == [1, 2, 3, 4]
 
 
 def test_rescoring_of_candidates_is_the_same_in_every_store(store, rng):

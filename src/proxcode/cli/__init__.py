@@ -17,6 +17,7 @@ VERBS = (
     "fit",
     "encode",
     "search",
+    "index",
     "dedupe",
     "load",
     "evaluate",

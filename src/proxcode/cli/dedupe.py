@@ -126,6 +126,8 @@ def _read(
     if renumber or not own:
         return codes, lengths[0], None
     joined = np.concatenate(own)
+    if joined.dtype == object:
+        raise ValueError(f"{paths[0]} has string ids: pass --ids, a file of integers, one per code.")
     if len(files) > 1 and len(np.unique(joined)) < len(joined):
         raise ValueError(f"{paths[0].parent} has files with equal ids: pass --renumber, or --ids.")
     return codes, lengths[0], joined

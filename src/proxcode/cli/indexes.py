@@ -53,7 +53,7 @@ class IndexOptions:
         self, path: Path, model: ModelHeader | None
     ) -> "tuple[HammingIndex | ShardedIndex, dict[str, InputFile]]":
         from proxcode.files import Taken, holds_vectors, open_codes, split_column, take_labels
-        from proxcode.storage.container import read_file
+        from proxcode.storage.index_file import read_index
 
         if self.shards is None and holds_vectors(path):
             file = open_codes(path, column=self.column, id_column=self.id_column if self.ids is None else None)
@@ -70,7 +70,7 @@ class IndexOptions:
         if self.ids is not None:
             raise ValueError(f"{path} is an index with its own ids: omit --ids.")
         for index_file in [path] if self.shards is None else self.shards:
-            read_file(index_file, "index", mapped=True)  # raises the error of a wrong file before the import of numba
+            read_index(index_file, mapped=True)  # raises the error of a wrong file before the import of numba
 
         from proxcode.search import HammingIndex, ShardedIndex
 

@@ -49,14 +49,15 @@ def describe(path: Path) -> dict[str, Any]:
         rows = "unknown without reading the file" if vectors.n_rows is None else vectors.n_rows
         return {"kind": "vectors", "rows": rows, "columns": vectors.n_columns, "type": str(vectors.dtype)}
     kind = kind_of(path)
-    # An index may be larger than memory: its digest is not checked.
-    content, tensors = read_file(path, kind, mapped=kind not in ("model", PIPELINE))
+    if kind == "index":
+        from proxcode.cli.index import describe as describe_index
+
+        return {"kind": kind, **describe_index(path)}
+    content, tensors = read_file(path, PIPELINE if kind == PIPELINE else "model")
     size = {"bytes": path.stat().st_size}
     if kind == PIPELINE:
         return {"kind": kind, **_describe_pipeline(path, content, tensors, size)}
-    if kind == "model":
-        return {"kind": kind, **_describe_model(path, content, tensors, size)}
-    return {"kind": kind, **_describe_index(path, content, tensors), **size}
+    return {"kind": kind, **_describe_model(path, content, tensors, size)}
 
 
 def _describe_pipeline(path: Path, content: dict[str, Any], tensors: "Tensors", size: dict[str, int]) -> dict[str, Any]:
@@ -119,10 +120,3 @@ def _near_means(proximity: Mapping[str, Any]) -> str:
         "WithinRadius": f"{parameters.get('metric')} distance of at most {learned.get('radius', 0.0):.4g}",
     }
     return meanings.get(proximity["class"], proximity["class"])
-
-
-def _describe_index(path: Path, content: dict[str, Any], tensors: "Tensors") -> dict[str, Any]:
-    shape = tensors["planes"].shape if "planes" in tensors else ()
-    if len(shape) != 2 or "n_bits" not in content:
-        raise ValueError(f"{path} does not hold codes: save the index again.")
-    return {"codes": shape[1], "bits": content["n_bits"], "ids": "own" if "ids" in tensors else "0, 1, 2, ..."}

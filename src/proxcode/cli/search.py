@@ -9,7 +9,7 @@ from proxcode.cli.indexes import IndexOptions
 from proxcode.cli.inputs import VectorFile, check_bits, read_header
 from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force, table_options, trust, vector_options
 from proxcode.cli.printing import aligned_columns, show
-from proxcode.cli.reading import say
+from proxcode.cli.reading import InputFile, say
 from proxcode.cli.stores import StoreOptions, is_address
 
 if TYPE_CHECKING:
@@ -49,7 +49,11 @@ FLOAT_BATCH = 4096
     help="Re-rank this many times k candidates.",
 )
 @click.option("--bits", type=BITS, show_default="that of the model or of the file", help="Code length.")
-@click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--ids", help="Ids of the codes, integers or text, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option(
+    "--exclude-self", is_flag=True, help="QUERIES are CODES, row by row, or have --query-ids: no query finds itself."
+)
+@click.option("--query-ids", help="Ids of the queries among the codes, for --exclude-self; in the form of --ids.")
 @click.option("--renumber", is_flag=True, help="Number the codes of several indexes from 0, in the order of the files.")
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
 @click.option("-o", "--output", type=FILE, help="Write to a .csv, .tsv, .jsonl, .npz or .parquet file, not print.")
@@ -74,6 +78,8 @@ def search(
     oversample: float,
     bits: int | None,
     ids: str | None,
+    exclude_self: bool,
+    query_ids: str | None,
     renumber: bool,
     threads: int | None,
     output: Path | None,
@@ -98,20 +104,21 @@ def search(
       proxcode search codes.npy queries.npy --model my.proxcode --near -o near.csv
       proxcode search codes.npy queries.npy --model my.proxcode -k 10 -o neighbors.jsonl
       proxcode search codes.npy queries.npy --model my.proxcode --vectors vectors.npy --oversample 8
+      proxcode search codes.npy codes.npy --exclude-self -k 5
       proxcode search postgresql://me@localhost/shop queries.npy --table items --model my.proxcode
     """
     _check_usage(model, radius, near, as_float, asymmetric, vectors)
+    if query_ids is not None and not exclude_self:
+        raise click.UsageError("--query-ids are the ids that --exclude-self leaves out: pass --exclude-self too.")
 
-    import numpy as np
-
-    from proxcode.files import ArrayCodes, check_suffix, write_table
+    from proxcode.files import ArrayCodes, check_suffix, read_labels
     from proxcode.storage.listing import files_of
 
     source = _source(codes, table, column, id_column, ef_search)
     shards = None if isinstance(source, StoreOptions) else files_of(source)
     if renumber and shards is None:
         raise click.UsageError(f"--renumber is for several indexes: pass a folder or a pattern instead of {codes}.")
-    check_output(output, force, codes, *(shards or ()), queries, model, vectors, ids)
+    check_output(output, force, codes, *(shards or ()), queries, model, vectors, ids, query_ids)
     if output is not None:
         check_suffix(output)
     header = None if model is None else read_header(model)
@@ -122,6 +129,7 @@ def search(
     else:
         check_bits(header, bits)
     stored = None if vectors is None or header is None else VectorFile(vectors).open(model=header)
+    own = None if query_ids is None else read_labels(query_ids)
     options = IndexOptions(source, shards, bits, ids, renumber, threads, column, id_column)
     with options.open(header) as (index, read):
         read["queries"] = query_file.input_file(opened.taken, (opened.n_rows, opened.n_columns), opened.dtype)
@@ -130,28 +138,42 @@ def search(
             read["vectors"] = VectorFile(vectors).input_file(stored.taken, shape, stored.dtype)
         say(read)
         if model is None:
-            found = _find(index, query_codes, k, radius)
+            exclusion = _exclusion(index, exclude_self, own, len(query_codes))
+            found = _find(index, query_codes, k, radius, exclusion)
         else:
             from proxcode.pipeline import load
 
             fitted = load(model, trusted=trust or None)
             index.check_model(fitted)
             X = opened.read()
+            exclusion = _exclusion(index, exclude_self, own, len(X))
             if near:
                 radius = fitted.history_[index.n_bits - 1].radius
             if as_float:
-                found = _rows(_search_floats(fitted, index, X, k, oversample))
+                found = _rows(_search_floats(fitted, index, X, k, oversample, exclusion))
             else:
                 rescore = _rescoring(fitted, index, X, asymmetric, stored)
-                found = _find(index, fitted.encode(X, index.n_bits), k, radius, rescore, oversample)
+                found = _find(index, fitted.encode(X, index.n_bits), k, radius, exclusion, rescore, oversample)
+    _show(found, output, force, as_json, read)
+
+
+def _show(
+    found: "dict[str, NDArray[Any]]", output: Path | None, force: bool, as_json: bool, read: dict[str, InputFile]
+) -> None:
+    """Print one row per neighbour, or write them to a file and print their number."""
     if output is None:
         values = {name: column.tolist() for name, column in found.items()}
         show(as_json, values, lambda: aligned_columns(list(values), zip(*values.values(), strict=True)))
-    else:
-        write_table(output, found, overwrite=force)
-        n_queries = len(np.unique(found["query"]))
-        counts = {"rows": len(found["query"]), "queries with neighbors": n_queries}
-        show(as_json, {"neighbors": str(output), **counts}, read=read)
+        return
+
+    import numpy as np
+
+    from proxcode.files import write_table
+
+    write_table(output, found, overwrite=force)
+    n_queries = len(np.unique(found["query"]))
+    counts = {"rows": len(found["query"]), "queries with neighbors": n_queries}
+    show(as_json, {"neighbors": str(output), **counts}, read=read)
 
 
 def _source(codes: str, table: str | None, column: str, id_column: str, ef_search: int | None) -> Path | StoreOptions:
@@ -168,18 +190,38 @@ def _find(
     queries: "NDArray[np.uint8]",
     k: int,
     radius: int | None,
+    exclusion: dict[str, Any],
     rescore: "Rescoring | None" = None,
     oversample: float = 1.0,
 ) -> "dict[str, NDArray[Any]]":
     """Search by codes; return one row per neighbour."""
     if radius is None:
-        return _rows(index.search(queries, k, rescore=rescore, oversample=oversample))
+        return _rows(index.search(queries, k, rescore=rescore, oversample=oversample, **exclusion))
 
     import numpy as np
 
-    within = index.within(queries, radius)
+    within = index.within(queries, radius, **exclusion)
     query = np.repeat(np.arange(len(within)), np.diff(within.offsets))
     return {"query": query, "neighbor": within.neighbor, "distance": within.distance}
+
+
+def _exclusion(
+    index: "CodeStore | ShardedIndex", is_asked: bool, own: "NDArray[Any] | None", n_queries: int
+) -> dict[str, Any]:
+    """Return the option of a search by which no query finds itself: the ids of the queries, or of all codes."""
+    from proxcode.search import HammingIndex
+
+    if not is_asked:
+        return {}
+    if not isinstance(index, HammingIndex):
+        raise ValueError("--exclude-self is for one file of codes or one index: pass that instead of many or a table.")
+    ids = index.ids if own is None else own
+    if len(ids) != n_queries:
+        raise ValueError(
+            f"--exclude-self: there are {len(ids)} ids for {n_queries} queries; pass QUERIES that are CODES row by "
+            "row, or one of --query-ids for each query."
+        )
+    return {"exclude": ids}
 
 
 def _rows(found: "Neighbors") -> "dict[str, NDArray[Any]]":
@@ -234,7 +276,12 @@ def _check_usage(
 
 
 def _search_floats(
-    model: "Model", index: "CodeStore | ShardedIndex", X: "NDArray[Any]", k: int, oversample: float
+    model: "Model",
+    index: "CodeStore | ShardedIndex",
+    X: "NDArray[Any]",
+    k: int,
+    oversample: float,
+    exclusion: dict[str, Any],
 ) -> "Neighbors":
     """Search for float queries in batches: each query takes a kilobyte of lookup tables for each byte of a code."""
     from proxcode.search import HammingIndex, Neighbors, ShardedIndex
@@ -243,8 +290,13 @@ def _search_floats(
         raise ValueError(f"--float compares all {model.n_bits_} bits of the model, but the codes have {index.n_bits}.")
     if not isinstance(index, HammingIndex | ShardedIndex):
         return model.search(index, X, k, oversample=oversample)
-    batches = [X[start : start + FLOAT_BATCH] for start in range(0, len(X), FLOAT_BATCH)]
-    return Neighbors.joined([index.search(model.query(batch), k) for batch in batches])
+    batches = [slice(start, start + FLOAT_BATCH) for start in range(0, len(X), FLOAT_BATCH)]
+    return Neighbors.joined(
+        [
+            index.search(model.query(X[rows]), k, **{name: ids[rows] for name, ids in exclusion.items()})
+            for rows in batches
+        ]
+    )
 
 
 def _by_distance(X: "NDArray[Any]", index: "HammingIndex | ShardedIndex", vectors: "Vectors") -> "ByDistance":

@@ -87,7 +87,7 @@ class StoreOptions:
             return
 
         from proxcode.stores import PostgresStore
-        from proxcode.stores.postgres import connect
+        from proxcode.stores._postgres import connect
 
         with _one_sentence(), connect(self.address) as connection:
             yield PostgresStore(connection, self._path, n_bits, ef_search=self.ef_search, **names)

@@ -15,8 +15,8 @@ from proxcode.files._arrow import import_arrow
 from proxcode.files._base import FilePath, Taken, Vectors, readable
 from proxcode.files.codes import read_stamp
 from proxcode.files.vectors import holds_vectors, open_vectors
-from proxcode.storage.container import read_file, reading
-from proxcode.utils.validation import check_integer
+from proxcode.storage.index_file import read_current
+from proxcode.storage.texts import Texts, as_object_array
 
 # Bytes of codes that are read at once: a table of a database is better changed by few large blocks.
 BLOCK_BYTES = 2**23
@@ -26,7 +26,7 @@ class CodeBlock(NamedTuple):
     """Packed codes of consecutive rows, and their ids; None if the file has no ids."""
 
     codes: NDArray[np.uint8]
-    ids: NDArray[np.int64] | None
+    ids: NDArray[Any] | None
 
 
 class CodeFile(ABC):
@@ -149,21 +149,22 @@ class _ParquetCodes(CodeFile):
 
 
 class _IndexCodes(CodeFile):
-    """A saved index."""
+    """A saved index, with the changes of its journal."""
 
     def __init__(self, path: Path) -> None:
-        content, tensors = read_file(path, "index", mapped=True)
-        with reading(path, "index"):
-            self._planes, self._ids = tensors["planes"], tensors.get("ids")
-            self.path, (self.n_bytes, self.n_rows) = path, self._planes.shape
-            self.n_bits, self.fingerprint = check_integer("its n_bits", content["n_bits"], 1), content.get("model")
+        self.n_bits, self.fingerprint, self._planes, self._ids, _ = read_current(path)
+        self.path, (self.n_bytes, self.n_rows) = path, self._planes.shape
         self.has_ids = True
 
     def blocks(self) -> Iterator[CodeBlock]:
         for start in range(0, self._planes.shape[1], self._block):
             rows = slice(start, start + self._block)
             codes = np.ascontiguousarray(self._planes[:, rows].T)
-            ids = np.arange(start, start + len(codes)) if self._ids is None else np.array(self._ids[rows])
+            numbers = np.arange(start, start + len(codes))
+            if isinstance(self._ids, Texts):
+                ids: NDArray[Any] = as_object_array(self._ids.at(numbers))
+            else:
+                ids = numbers if self._ids is None else np.array(self._ids[rows])
             yield CodeBlock(codes, ids)
 
 

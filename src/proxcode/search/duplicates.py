@@ -250,7 +250,8 @@ def find_duplicates(
         n_threads = check_integer("n_threads", n_threads, 1, MAX_THREADS)
     if len(checked) > MAX_CODES:
         raise ValueError(f"codes has {len(checked):,} rows: expected at most {MAX_CODES:,}.")
-    return Duplicates(checked, n_bits, radius, Ids().extended(len(checked), ids), n_threads, verbose)
+    checked_ids = Ids().extended(Ids().new(len(checked), ids))
+    return Duplicates(checked, n_bits, radius, checked_ids, n_threads, verbose)
 
 
 def _row_words(codes: Codes) -> Words:

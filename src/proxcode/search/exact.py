@@ -68,6 +68,10 @@ class ExactSearch:
         self._out_of_memory = False
         self.floats = FloatScan(self.n_threads)
 
+    def renewed(self) -> "ExactSearch":
+        """Return an engine for other codes."""
+        return ExactSearch(self.n_threads, self.tables)
+
     def find(self, codes: BytePlanes, queries: Codes | FloatQueries, k: int, radius: float) -> list[Found]:
         """Find at most k codes per query, the nearest, at distance at most `radius`, an integer for packed codes."""
         if isinstance(queries, FloatQueries):
@@ -126,7 +130,7 @@ class ExactSearch:
                 f"not enough memory for hash tables of {codes.n_codes:,} codes{reason}: all codes are scanned, with "
                 "the same results; pass tables=False to avoid the attempt.",
                 RuntimeWarning,
-                stacklevel=7,
+                stacklevel=8,
             )
 
     def _estimate_saving(self, codes: BytePlanes, queries: Codes, found: list[Found], k: int, radius: int) -> None:

@@ -92,6 +92,14 @@ class StoredOffsets:
         # Another thread may have added codes after this search began.
         return known._replace(values=known.values[:n])
 
+    def chosen(self, function: Offsets | None, codes: BytePlanes, positions: NDArray[np.int64]) -> StoredOffsets:
+        """Return the offsets of the codes at some positions, for the same function."""
+        known = self.get(function, codes)
+        others = StoredOffsets()
+        if function is not None:
+            others._function, others._offsets = function, known._replace(values=known.values[positions])
+        return others
+
 
 class BitWeights(NamedTuple):
     """A lower bound of the distance of one query, as `scan_one` computes it: see there."""

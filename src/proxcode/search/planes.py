@@ -10,8 +10,6 @@ from numpy.typing import DTypeLike, NDArray
 from proxcode.hamming import Codes
 
 MAX_CODES = np.iinfo(np.uint32).max
-# Share of free columns, as a fraction 1 / SPARE of the codes, when the array of planes is enlarged.
-SPARE = 16
 
 
 class BytePlanes(NamedTuple):
@@ -36,19 +34,6 @@ class BytePlanes(NamedTuple):
     def at(self, positions: NDArray[np.int64]) -> Codes:
         """Return the packed codes at these positions, shape (n_positions, n_bytes)."""
         return np.ascontiguousarray(self.array[:, positions].T)
-
-    def extended(self, codes: Codes) -> "BytePlanes":
-        """Append codes. The free columns are shared with `self`, whose own columns are not written to."""
-        n, total = self.n_codes, self.n_codes + len(codes)
-        if total > MAX_CODES:
-            raise ValueError(f"{total:,} codes in one index: expected at most {MAX_CODES:,}; use several indexes.")
-        array = self.array
-        if total > array.shape[1]:
-            capacity = total if n == 0 else max(total, n + n // SPARE)
-            array = np.empty((self.n_bytes, capacity), np.uint8)
-            array[:, :n] = self.array[:, :n]
-        array[:, n:total] = codes.T
-        return BytePlanes(array, total)
 
 
 class Found(NamedTuple):

@@ -24,7 +24,7 @@ from proxcode.hamming import Codes
 from proxcode.search.float_queries import FloatQueries, check_queries, check_radius
 from proxcode.search.index import HammingIndex
 from proxcode.search.shards import Shard, ShardFile, ShardNeighbors, ShardSearch, id_range, ids_of, merged, size_of
-from proxcode.storage.container import digest_of
+from proxcode.storage.index_file import version_of
 from proxcode.storage.listing import files_of
 from proxcode.stores.base import check_same_model, fingerprint_of
 from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
@@ -40,8 +40,8 @@ class ShardedIndex:
 
     Results are those of one `HammingIndex` that holds all codes in the order of the files, to the last digit: codes at
     equal distance are in the order of the files, then in the order in which they were added. A sharded index is
-    read-only: to add or remove codes, load a file with `HammingIndex.load`, save it and open the shards again. A copy
-    by pickle opens the files again.
+    read-only: to change codes, open a file with `HammingIndex.open`, and the shards again. A copy by pickle opens the
+    files again.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class ShardedIndex:
         if engine is None or isinstance(engine, LocalEngine):
             self._shards = [HammingIndex.load(name, n_threads=n_threads, tables=tables) for name in names]
         else:
-            digests = engine.map(digest_of, names)
-            self._shards = [ShardFile(*named, n_threads, tables) for named in zip(names, digests, strict=True)]
+            versions = engine.map(version_of, names)
+            self._shards = [ShardFile(*named, n_threads, tables) for named in zip(names, versions, strict=True)]
         sizes = self._map(size_of)
         self.n_bits, self.nbytes = sizes[0].n_bits, sum(size.nbytes for size in sizes)
         # Position of the first code of each shard; the last entry is the number of codes.
@@ -121,7 +121,7 @@ class ShardedIndex:
         self.fingerprint = self._common_fingerprint([size.fingerprint for size in sizes])
         self.check_model(model)
         if not renumber:
-            self._check_ids()
+            self._check_ids([size.has_strings for size in sizes])
 
     def __reduce__(self) -> tuple[Callable[..., ShardedIndex], tuple[list[Path]]]:
         options = {name: getattr(self, name) for name in ("engine", "renumber", "n_threads", "tables")}
@@ -138,17 +138,20 @@ class ShardedIndex:
 
         def __getattr__(self, name: str) -> Any:
             """Say what to do instead of a change."""
-            if name in ("add", "remove", "save"):
+            if name in ("add", "upsert", "remove", "save"):
                 raise AttributeError(
-                    f"a ShardedIndex is read-only and has no {name!r}: change one of its files with HammingIndex.load "
-                    "and save, and open the files again."
+                    f"a ShardedIndex is read-only and has no {name!r}: change one of its files with HammingIndex.open, "
+                    "and open the files again."
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @property
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> NDArray[Any]:
         """Ids of the codes, in the order of the files, then in the order in which they were added."""
-        return np.arange(len(self)) if self.renumber else np.concatenate(self._map(ids_of))
+        if self.renumber:
+            return np.arange(len(self))
+        parts = self._map(ids_of)
+        return np.concatenate([part for part in parts if len(part)] or parts)
 
     def search(
         self, codes: ArrayLike | FloatQueries, k: int = 10, *, rescore: Rescoring | None = None, oversample: float = 4.0
@@ -203,8 +206,20 @@ class ShardedIndex:
         """Raise ValueError if the codes are known to be of another model; parameters as in `CodeStore.check_model`."""
         check_same_model(self.fingerprint, fingerprint_of(model, self.n_bits))
 
-    def _check_ids(self) -> None:
-        """Raise ValueError if an id is in two files. Ids are compared only where the ranges of two files overlap."""
+    def _check_ids(self, has_strings: Sequence[bool | None]) -> None:
+        """Raise ValueError if an id is in two files, or if some have integer and others string ids.
+
+        Integers are compared only where the ranges of two files overlap.
+        """
+        if True in has_strings:
+            if False in has_strings:
+                strings, integers = (self.paths[has_strings.index(kind)] for kind in (True, False))
+                raise ValueError(
+                    f"{strings} has string ids, but {integers} integer ids: save them with ids of one kind, or pass "
+                    "renumber=True to number the codes in the order of the files."
+                )
+            self._check_strings()
+            return
         ranges = {number: ids for number, ids in enumerate(self._map(id_range)) if ids is not None}
         compared: set[int] = set()
         # The shard with the largest id so far.
@@ -227,7 +242,15 @@ class ShardedIndex:
         if len(repeated):
             raise self._repeated_id(ids[repeated[0]], *shard[repeated[0] : repeated[0] + 2])
 
-    def _repeated_id(self, repeated: int, *numbers: int) -> ValueError:
+    def _check_strings(self) -> None:
+        """Raise ValueError if a string id is in two files."""
+        shard_of: dict[str, int] = {}
+        for number, ids in enumerate(self._map(ids_of)):
+            for one in ids.tolist():
+                if shard_of.setdefault(one, number) != number:
+                    raise self._repeated_id(one, shard_of[one], number)
+
+    def _repeated_id(self, repeated: int | str, *numbers: int) -> ValueError:
         first, second = (self.paths[number] for number in sorted(numbers))
         return ValueError(
             f"id {repeated} is in {first} and in {second}: save them with distinct ids, or pass renumber=True to "

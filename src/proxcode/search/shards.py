@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from proxcode.hamming import Codes
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.index import HammingIndex
-from proxcode.storage.container import digest_of
+from proxcode.search.string_ids import StringIds
+from proxcode.storage.index_file import version_of
 
 # Index files that a worker keeps open.
 MAX_OPEN = 256
@@ -25,10 +26,10 @@ MAX_OPEN = 256
 
 @dataclass(frozen=True)
 class ShardFile:
-    """An index file as a task of an engine; its digest tells whether a worker opens the same content."""
+    """An index file as a task of an engine; its version tells whether a worker opens the same content."""
 
     path: str
-    digest: str
+    version: str
     n_threads: int | None
     tables: bool | None
 
@@ -37,12 +38,16 @@ Shard = HammingIndex | ShardFile
 
 
 class ShardSize(NamedTuple):
-    """Code length, number of codes, memory of codes and ids, and fingerprint of the model of a shard."""
+    """Code length, number of codes, memory of codes and ids, fingerprint of the model, and kind of ids of a shard.
+
+    `has_strings` is None for a shard without codes, which has ids of no kind.
+    """
 
     n_bits: int
     n_codes: int
     nbytes: int
     fingerprint: str | None
+    has_strings: bool | None
 
 
 class IdRange(NamedTuple):
@@ -61,7 +66,7 @@ class ShardNeighbors(NamedTuple):
 
     n_found: NDArray[np.int64]
     distance: NDArray[Any]
-    neighbor: NDArray[np.int64]
+    neighbor: NDArray[Any]
     codes: Codes
 
 
@@ -94,7 +99,10 @@ def merged(parts: Sequence[ShardNeighbors], k: int) -> ShardNeighbors:
     """Return the k nearest codes of each query; ties are in the order of the parts, then in the order within a part."""
     query = np.concatenate([np.repeat(np.arange(len(part.n_found)), part.n_found) for part in parts])
     n_found = np.sum([part.n_found for part in parts], axis=0)
-    _, distance, neighbor, codes = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    # A shard without codes has ids of no kind.
+    _, distance, neighbor, codes = (
+        np.concatenate([array for array in arrays if len(array)] or arrays[:1]) for arrays in zip(*parts, strict=True)
+    )
     # The sort is stable.
     order = np.lexsort((distance, query))
     rank = np.arange(len(order)) - np.repeat(np.cumsum(n_found) - n_found, n_found)
@@ -110,26 +118,29 @@ def _index_of(shard: Shard) -> HammingIndex:
 def _opened(shard: ShardFile) -> HammingIndex:
     """Open an index file in a worker. A file that is replaced afterwards stays open with its old content."""
     index = HammingIndex.load(shard.path, n_threads=shard.n_threads, tables=shard.tables)
-    if digest_of(shard.path) != shard.digest:
-        raise ValueError(f"{shard.path} was replaced after the sharded index was opened: open the shards again.")
+    if version_of(shard.path) != shard.version:
+        raise ValueError(
+            f"{shard.path} was replaced or changed after the sharded index was opened: open the shards again."
+        )
     return index
 
 
 def size_of(shard: Shard) -> ShardSize:
     """Return the size of a shard."""
     index = _index_of(shard)
-    return ShardSize(index.n_bits, len(index), index.nbytes, index.fingerprint)
+    has_strings = isinstance(index._snapshot.ids, StringIds) if len(index) else None
+    return ShardSize(index.n_bits, len(index), index.nbytes, index.fingerprint, has_strings)
 
 
-def ids_of(shard: Shard) -> NDArray[np.int64]:
+def ids_of(shard: Shard) -> NDArray[Any]:
     """Return the ids of a shard, in the order in which its codes were added."""
     return _index_of(shard).ids
 
 
 def id_range(shard: Shard) -> IdRange | None:
-    """Return the range of the ids of a shard; None if it is empty."""
+    """Return the range of the integer ids of a shard; None if it has none."""
     ids = _index_of(shard)._snapshot.ids
-    if ids.n == 0:
+    if ids.n == 0 or isinstance(ids, StringIds):
         return None
     smallest, largest = (0, ids.n - 1) if ids.values is None else (int(ids.values.min()), int(ids.values.max()))
     return IdRange(smallest, largest, is_full=largest - smallest == ids.n - 1)

@@ -46,7 +46,7 @@ def atomic_write(path: FilePath, *, overwrite: bool = True) -> Iterator[Path]:
         except BaseException:
             partial.unlink(missing_ok=True)
             raise
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 @contextmanager
@@ -73,7 +73,7 @@ def resumable_write(path: FilePath, identity: str, *, overwrite: bool = True) ->
             error.add_note(resume_note(error))
             raise
         _publish(partial, path, overwrite)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
 class CompleteFile(io.FileIO):
@@ -146,6 +146,21 @@ def _locked(partial: Path, path: Path, overwrite: bool = True) -> Iterator[int]:
         raise
 
 
+def open_locked(path: Path, busy: str) -> int:
+    """Open a file to read and write, made if there is none, and lock it until it is closed; return its descriptor.
+
+    Raises BlockingIOError with the text `busy` if another process, or this one, has locked it.
+    """
+    descriptor = _open_regular(path)
+    try:
+        if not _lock(descriptor, path):
+            raise BlockingIOError(busy)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
 def _open_regular(partial: Path, flags: int = 0) -> int:
     """Open a temporary file; raise OSError if it is a link or a pipe, which another user may have put there."""
     refusal = f"{partial} is not a regular file: remove it, or choose another name for the output."
@@ -215,7 +230,7 @@ def _lock(descriptor: int, partial: Path) -> bool:
     return partial.exists() and os.path.samestat(os.fstat(descriptor), partial.stat())
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Sync a folder to disk, so that a rename survives a power failure, on systems that support it."""
     if os.name != "posix":
         return

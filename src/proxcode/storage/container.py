@@ -7,7 +7,7 @@ rest and the content.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -34,9 +34,18 @@ class Contents(NamedTuple):
 
 
 def write_file(
-    path: str | os.PathLike[str], kind: str, content: Mapping[str, Any], tensors: Tensors, *, overwrite: bool = True
+    path: str | os.PathLike[str],
+    kind: str,
+    content: Mapping[str, Any],
+    tensors: Tensors,
+    *,
+    overwrite: bool = True,
+    announce: Callable[[str], None] | None = None,
 ) -> None:
-    """Write a file of ours; equal content gives equal bytes."""
+    """Write a file of ours; equal content gives equal bytes.
+
+    `announce` is called with the digest of the file after it is complete and before it gets its name.
+    """
     header: dict[str, Any] = {"kind": kind, "format": FORMAT, "content": dict(content)}
     header["digest"] = content_digest(header, tensors)
     text, arrays = _tensor_header(tensors, {"proxcode": _as_json(header)})
@@ -44,6 +53,8 @@ def write_file(
         raise ValueError(f"the content of {path} has {len(text):,} characters: pass long lists as NumPy arrays.")
     with atomic_write(path, overwrite=overwrite) as partial:
         _write_tensors(partial, text, arrays)
+        if announce is not None:
+            announce(header["digest"])
 
 
 def _tensor_header(tensors: Tensors, metadata: Mapping[str, str]) -> tuple[bytes, list[NDArray[Any]]]:

@@ -8,7 +8,8 @@ from pathlib import Path
 def files_of(source: str | os.PathLike[str]) -> list[Path] | None:
     """Return the files of a folder or of a pattern such as "vectors/*.parquet", in the order of their names.
 
-    None if `source` is neither, so that it names one file. Names that begin with a dot or an underscore are left out.
+    None if `source` is neither, so that it names one file. Names that begin with a dot or an underscore are left out,
+    and journals, which belong to the files beside them.
     """
     path = root = Path(source)
     if path.is_dir():
@@ -22,7 +23,9 @@ def files_of(source: str | os.PathLike[str]) -> list[Path] | None:
     return sorted(
         file
         for file in found
-        if file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
+        if file.is_file()
+        and file.suffix != ".journal"
+        and not any(part.startswith((".", "_")) for part in file.relative_to(root).parts)
     )
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proxcode.hamming import Codes, unpack
 
 if TYPE_CHECKING:
-    from psycopg import Cursor
+    from psycopg import Connection, Cursor
 
 # Integer types of an id column, with their binary format.
 ID_TYPES = {"smallint": ">i2", "integer": ">i4", "bigint": ">i8"}
@@ -48,6 +48,19 @@ def import_psycopg() -> Any:
     except ImportError as error:
         raise ModuleNotFoundError("PostgresStore requires psycopg: pip install 'proxcode[postgres]'.") from error
     return psycopg
+
+
+def connect(address: str, *, autocommit: bool = False) -> Connection[Any]:
+    """Open a connection. Raises ConnectionError if that is impossible."""
+    psycopg = import_psycopg()
+    try:
+        return psycopg.connect(address, autocommit=autocommit)
+    except psycopg.ProgrammingError:
+        # Its message repeats the address, which may hold a password.
+        raise ValueError("the address is not one of PostgreSQL: expected postgresql://user@host/database.") from None
+    except psycopg.OperationalError as error:
+        reason = " ".join(str(error).split())
+        raise ConnectionError(f"PostgreSQL cannot be reached ({reason}): check the address and the server.") from None
 
 
 def read_columns(cursor: Cursor[Any], table: str) -> dict[str, Column]:

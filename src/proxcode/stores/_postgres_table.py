@@ -17,6 +17,7 @@ from proxcode.stores._postgres import (
     Pgvector,
     copied_rows,
     first,
+    has_unique_index,
     import_psycopg,
     read_columns,
     read_pgvector,
@@ -183,15 +184,7 @@ class CodeTable:
             rows = copied_rows(ids, codes, self.n_bits, self.id_type)
             _copy(cursor, self.sql("COPY {table} ({id}, {code}) FROM STDIN (FORMAT BINARY)"), rows)
             return len(ids)
-        # One temporary table for a transaction: each holds locks until it ends.
-        added = f"pg_temp.proxcode_added_{self.n_bits}"
-        made = f"CREATE TEMPORARY TABLE IF NOT EXISTS {added} (id bigint, code bit({self.n_bits})) ON COMMIT DROP"
-        cursor.execute(made)
-        cursor.execute(f"TRUNCATE {added}")
-        _copy(
-            cursor, f"COPY {added} FROM STDIN (FORMAT BINARY)", copied_rows(ids, codes, self.n_bits, ID_TYPES["bigint"])
-        )
-        cursor.execute(f"ANALYZE {added}")
+        added = self._copy_to_temporary(cursor, ids, codes)
         update = "UPDATE {table} AS old SET {code} = added.code FROM " + added + " AS added "
         cursor.execute(self.sql(update + "WHERE old.{id} = added.id AND old.{code} IS NULL"), ())
         n_updated = cursor.rowcount
@@ -200,6 +193,41 @@ class CodeTable:
         insert = "INSERT INTO {table} ({id}, {code}) SELECT id, code FROM " + added + " AS added "
         cursor.execute(self.sql(insert + "WHERE NOT EXISTS (SELECT FROM {table} AS old WHERE old.{id} = added.id)"), ())
         return n_updated + cursor.rowcount
+
+    def merge(self, cursor: Cursor[Any], columns: dict[str, Column], ids: NDArray[np.int64], codes: Codes) -> int:
+        """Set the codes of rows that exist and insert the others; return the number of rows changed."""
+        added = self._copy_to_temporary(cursor, ids, codes)
+        update = "UPDATE {table} AS old SET {code} = added.code FROM " + added + " AS added WHERE old.{id} = added.id"
+        cursor.execute(self.sql(update), ())
+        n_updated = cursor.rowcount
+        if n_updated == len(ids):
+            return n_updated
+        insert = "INSERT INTO {table} ({id}, {code}) SELECT id, code FROM " + added + " AS added "
+        others = "WHERE NOT EXISTS (SELECT FROM {table} AS old WHERE old.{id} = added.id) "
+        # Another connection may have inserted a row since the update.
+        conflict = "ON CONFLICT ({id}) DO UPDATE SET {code} = excluded.{code}"
+        cursor.execute(self.sql(insert + others + conflict), ())
+        return n_updated + cursor.rowcount
+
+    def _copy_to_temporary(self, cursor: Cursor[Any], ids: NDArray[np.int64], codes: Codes) -> str:
+        """Copy ids and codes to a temporary table and return its name."""
+        # One temporary table for a transaction: each holds locks until it ends.
+        added = f"pg_temp.proxcode_added_{self.n_bits}"
+        made = f"CREATE TEMPORARY TABLE IF NOT EXISTS {added} (id bigint, code bit({self.n_bits})) ON COMMIT DROP"
+        cursor.execute(made)
+        cursor.execute(f"TRUNCATE {added}")
+        rows = copied_rows(ids, codes, self.n_bits, ID_TYPES["bigint"])
+        _copy(cursor, f"COPY {added} FROM STDIN (FORMAT BINARY)", rows)
+        cursor.execute(f"ANALYZE {added}")
+        return added
+
+    def check_unique(self, cursor: Cursor[Any]) -> None:
+        """Raise ValueError unless the column of ids has a unique index."""
+        if not has_unique_index(cursor, str(self), self.id_column):
+            raise ValueError(
+                f"column {self.id_column!r} of {self} has no unique index: make it the primary key, or create a unique "
+                "index on it."
+            )
 
     def delete(self, cursor: Cursor[Any], ids: NDArray[np.int64]) -> int:
         """Delete rows, or the codes of the user's rows; return the number of rows changed."""

@@ -1,6 +1,6 @@
 """The contract of all stores of codes: the in-memory `HammingIndex` and the stores of this package.
 
-A further store is a subclass of `CodeStore` that implements six methods. `hamming.check_codes` and `ids` validate the
+A further store is a subclass of `CodeStore` that implements seven methods. `hamming.check_codes` and `ids` validate the
 arguments, so that the same mistake raises the same error in every store.
 """
 
@@ -57,6 +57,18 @@ class CodeStore(ABC):
         ids : array of int64, shape (n,), default=None
             Ids of the codes, distinct and not yet in the store. None continues from the largest stored id, or from 0 in
             an empty store.
+        """
+
+    @abstractmethod
+    def upsert(self, codes: ArrayLike, ids: ArrayLike) -> Self:
+        """Replace the codes of ids that are stored, and add the codes of the others.
+
+        Parameters
+        ----------
+        codes : array of uint8, shape (n, ceil(n_bits / 8))
+            Packed codes.
+        ids : array of int64, shape (n,)
+            Ids of the codes, distinct. A stored id keeps its place in the order in which codes were added.
         """
 
     @abstractmethod

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-import uuid
 from collections.abc import Iterator
 from typing import Any, Self
 
@@ -20,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
+from proxcode.stores._clickhouse_rows import MAX_IDS, blocks, bound, delete, insert, neighborhoods, numbered_blocks
 from proxcode.stores._clickhouse_sql import (
     Parameters,
     Scan,
@@ -40,8 +40,6 @@ from proxcode.utils.validation import check_integer
 MAX_QUERIES = 100
 # Numbers that the aggregates of one statement and thread hold, of 16 bytes each.
 MAX_HELD = 2**20
-# Ids per statement: as text they stay below 128 KiB, the default limit of ClickHouse on a bound parameter.
-MAX_IDS = 4096
 # The largest k of `groupArraySorted`.
 MAX_K = 0xFFFFFF
 
@@ -72,6 +70,8 @@ class ClickHouseStore(CodeStore):
       that are created here and replicated tables have one.
     - Ids are compared with the stored ones before they are added. Two writers that add the same id at the same time are
       not noticed, and both codes are stored.
+    - `upsert` inserts codes that are new or changed, then deletes the old rows of the changed ones. In between, and if
+      the deletion fails, an id has both codes; no code is lost, and the same call completes the change.
     - `remove` waits until all replicas have removed the codes. It deletes 4,096 ids per statement: an error at a later
       statement leaves the codes of the earlier ones removed.
 
@@ -177,25 +177,31 @@ class ClickHouseStore(CodeStore):
             for found in self._stored(in_range):
                 if len(found):
                     raise already_stored(found["id"].min())
-        rows = np.empty(len(codes), self._row_type)
-        rows["id"], rows["code"] = new, codes
-        self._client.raw_insert(
-            f"{self._table} ({self._id}, {self._code})",
-            insert_block=rows.tobytes(),
-            fmt="RowBinary",
-            settings={
-                # One block, which is stored as a whole or not at all: blocks are cut at `max` rows, and joined up to
-                # `min` rows. With `max` alone, chdb wrote three parts of 2.5 million rows.
-                "max_insert_block_size": len(rows),
-                "min_insert_block_size_rows": len(rows),
-                "min_insert_block_size_bytes": 0,
-                "max_insert_threads": 1,
-                "async_insert": 0,
-                # A repeated request is stored once, but codes that were removed may be added again.
-                "insert_deduplication_token": uuid.uuid4().hex,
-            },
-        )
+        insert(self._client, self._columns_text, self._records(codes, new))
         return self
+
+    def upsert(self, codes: ArrayLike, ids: ArrayLike) -> Self:
+        """Replace or add codes; parameters as in `CodeStore.upsert`."""
+        codes = check_codes(codes, self.n_bits)
+        new = check_new_ids(ids, len(codes))
+        order = np.argsort(new)
+        stored = np.concatenate([np.empty(0, self._row_type), *self._stored(new[order])])
+        row = order[np.searchsorted(new, stored["id"], sorter=order)]
+        is_same = (stored["code"] == codes[row]).all(axis=1)
+        changed = np.delete(np.arange(len(codes)), row[is_same])
+        if len(changed):
+            insert(self._client, self._columns_text, self._records(codes[changed], new[changed]))
+        delete(self._client, self._table, self._id, self._code, np.unique(stored[~is_same]))
+        return self
+
+    @property
+    def _columns_text(self) -> str:
+        return f"{self._table} ({self._id}, {self._code})"
+
+    def _records(self, codes: Codes, ids: NDArray[np.int64]) -> NDArray[Any]:
+        rows = np.empty(len(codes), self._row_type)
+        rows["id"], rows["code"] = ids, codes
+        return rows
 
     @property
     def _row_type(self) -> np.dtype[Any]:
@@ -203,7 +209,7 @@ class ClickHouseStore(CodeStore):
 
     def _stored(self, ids: NDArray[np.int64]) -> Iterator[NDArray[Any]]:
         """Yield those of the ids that are stored, with their codes, block by block."""
-        for block in _blocks(ids, MAX_IDS):
+        for block in blocks(ids, MAX_IDS):
             yield self._rows(
                 f"SELECT {self._id}, {self._code} FROM {self._table} WHERE {self._id} IN {{ids:Array(Int64)}}",
                 self._row_type,
@@ -217,7 +223,7 @@ class ClickHouseStore(CodeStore):
         stored = np.concatenate([wanted[:0], *(found["id"] for found in self._stored(removed))])
         if not (is_stored := np.isin(wanted, stored)).all():
             raise not_stored(wanted[~is_stored][0])
-        for block in _blocks(removed, MAX_IDS):
+        for block in blocks(removed, MAX_IDS):
             self._client.command(
                 f"DELETE FROM {self._table} WHERE {self._id} IN {{ids:Array(Int64)}}",
                 parameters={"ids": block.tolist()},
@@ -277,11 +283,11 @@ class ClickHouseStore(CodeStore):
             return Neighbors(np.empty((len(queries), k), np.int32), np.empty((len(queries), k), np.int64))
         row_type = [("query", "<u4"), ("id", "<i8"), ("high", "<i8")]
         found = []
-        for start, block in _numbered_blocks(queries, min(MAX_QUERIES, max(1, MAX_HELD // k))):
-            rows = self._rows(self._scan.nearest(len(block), k), row_type, _bound(block) | self._scan.values)
+        for start, block in numbered_blocks(queries, min(MAX_QUERIES, max(1, MAX_HELD // k))):
+            rows = self._rows(self._scan.nearest(len(block), k), row_type, bound(block) | self._scan.values)
             # A negative id borrows 1 from the distance above it.
             found.append((start + rows["query"], rows["high"] + (rows["id"] < 0), rows["id"]))
-        return _neighborhoods(len(queries), found).as_neighbors()
+        return neighborhoods(len(queries), found).as_neighbors()
 
     def within(self, codes: ArrayLike, radius: int, *, where: Where | None = None) -> Neighborhoods:
         """Find codes at Hamming distance at most `radius`; parameters as in `CodeStore.within` and `search`."""
@@ -289,32 +295,11 @@ class ClickHouseStore(CodeStore):
         scan = (self if where is None else self.filtered(where))._scan
         row_type = [("query", "<u4"), ("distance", "<u2"), ("id", "<i8")]
         found = []
-        for start, block in _numbered_blocks(queries, MAX_QUERIES):
+        for start, block in numbered_blocks(queries, MAX_QUERIES):
             rows = self._rows(
                 scan.within(len(block)),
                 row_type,
-                _bound(block) | {"radius": min(radius, self.n_bits)} | scan.values,
+                bound(block) | {"radius": min(radius, self.n_bits)} | scan.values,
             )
             found.append((start + rows["query"], rows["distance"], rows["id"]))
-        return _neighborhoods(len(queries), found)
-
-
-def _bound(queries: Codes) -> Parameters:
-    """Return the parameters that hold the codes of queries."""
-    return {f"q{number}": query.tobytes().hex() for number, query in enumerate(queries)}
-
-
-def _blocks(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
-    return (block for _, block in _numbered_blocks(rows, size))
-
-
-def _numbered_blocks(rows: NDArray[Any], size: int) -> Iterator[tuple[int, NDArray[Any]]]:
-    """Yield blocks of at most `size` rows with the number of their first row."""
-    return ((start, rows[start : start + size]) for start in range(0, len(rows), size))
-
-
-def _neighborhoods(n_queries: int, found: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]]) -> Neighborhoods:
-    """Return the neighbours of all queries from query, distance and id of each, block by block."""
-    empty = (np.empty(0, np.int64),) * 3
-    query, distance, neighbor = (np.concatenate(parts) for parts in zip(empty, *found, strict=True))
-    return Neighborhoods.of_rows(n_queries, query, distance, neighbor)
+        return neighborhoods(len(queries), found)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from proxcode.hamming import Codes, check_codes
 from proxcode.stores.base import CodeStore
-from proxcode.stores.ids import Ids
+from proxcode.stores.ids import Ids, check_new_ids
 from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.validation import check_integer
 
@@ -167,25 +167,43 @@ class FaissIndex(CodeStore):
     def add(self, codes: ArrayLike, ids: ArrayLike | None = None) -> Self:
         """Add codes; parameters as in `CodeStore.add`."""
         codes = check_codes(codes, self.n_bits)
-        ids_after = self._ids.extended(len(codes), ids)
+        new = self._ids.new(len(codes), ids)
         if len(codes) == 0:
             return self
         if len(self) == 0:
             self.faiss_index = self._engine.create(_import_faiss(), codes)
         self.faiss_index.add(codes)
-        self._ids = ids_after
+        self._ids = self._ids.extended(new)
         return self
+
+    def upsert(self, codes: ArrayLike, ids: ArrayLike) -> Self:
+        """Replace or add codes; parameters as in `CodeStore.upsert`. Only the engine `Flat` can replace codes."""
+        codes = check_codes(codes, self.n_bits)
+        new = check_new_ids(ids, len(codes))
+        positions = self._ids.positions(new)
+        is_stored = positions >= 0
+        if is_stored.any():
+            self._check_changes("the replacement of codes")
+        self.add(codes[~is_stored], new[~is_stored])
+        if is_stored.any():
+            faiss = _import_faiss()
+            stored = faiss.rev_swig_ptr(self.faiss_index.xb.data(), self.faiss_index.xb.size())
+            stored.reshape(len(self), -1)[positions[is_stored]] = codes[is_stored]
+        return self
+
+    def _check_changes(self, change: str) -> None:
+        if not self._engine.supports_removal:
+            name = type(self._engine).__name__
+            raise ValueError(f"{name} does not support {change}: use Flat() or HammingIndex.")
 
     def remove(self, ids: ArrayLike) -> Self:
         """Remove codes, with the engine `Flat` only; parameters as in `CodeStore.remove`."""
         removed = self._ids.find(ids)
         if len(removed) == 0:
             return self
-        if not self._engine.supports_removal:
-            name = type(self._engine).__name__
-            raise ValueError(f"{name} does not support removal: use Flat() or HammingIndex.")
+        self._check_changes("removal")
         self.faiss_index.remove_ids(removed)
-        self._ids = Ids(len(self), np.delete(self._ids.as_array(), removed))
+        self._ids = self._ids.without(removed)
         return self
 
     def get(self, ids: ArrayLike) -> Codes:

@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from proxcode.utils.growing import GrowingArray
+from proxcode.utils.lookup import KeyLookup
 
 MAX_ID = int(np.iinfo(np.int64).max)
 
 
-@dataclass(frozen=True, eq=False)
 class Ids:
-    """Ids of the codes of a store that does not keep ids itself, in the order in which the codes were added.
+    """Integer ids of the codes of a store that does not keep ids itself, in the order in which the codes were added.
 
-    Immutable: changes return a new object. `values=None` represents 0, ..., n - 1 without memory.
+    Immutable: changes return a new object.
+
+    Parameters
+    ----------
+    n : int, default=0
+        Number of codes.
+    values : ndarray of int64 or GrowingArray, default=None
+        The ids. None represents 0, ..., n - 1 without memory.
+    lookup : KeyLookup, default=None
+        The positions of the ids. None: made when it is first needed.
     """
 
-    n: int = 0
-    values: NDArray[np.int64] | None = None
+    def __init__(
+        self,
+        n: int = 0,
+        values: NDArray[np.int64] | GrowingArray | None = None,
+        lookup: KeyLookup | None = None,
+    ) -> None:
+        self.n = n
+        self._values = GrowingArray(values) if isinstance(values, np.ndarray) else values
+        self._lookup = lookup
+
+    @property
+    def values(self) -> NDArray[np.int64] | None:
+        """The ids, not to be written to; None for 0, ..., n - 1."""
+        return None if self._values is None else self._values.columns
+
+    @property
+    def contents(self) -> NDArray[np.int64] | None:
+        """The ids to be stored or copied; None for 0, ..., n - 1."""
+        return self.values
+
+    @property
+    def stored_lookup(self) -> KeyLookup | None:
+        """The positions of the ids, to be stored with them; None if they are in increasing order."""
+        if self.n == 0 or self._values is None or self.lookup.joined().positions is None:
+            return None
+        return self.lookup
+
+    @property
+    def lookup(self) -> KeyLookup:
+        """The positions of ids that are not 0, ..., n - 1."""
+        if self._lookup is None:
+            self._lookup = KeyLookup().extended(self.as_array() if self.values is None else self.values)
+        return self._lookup
+
+    @property
+    def nbytes(self) -> int:
+        """Memory in bytes."""
+        return sum(part.nbytes for part in (self._values, self._lookup) if part is not None)
 
     def as_array(self) -> NDArray[np.int64]:
         """Return a copy of the ids."""
@@ -28,37 +73,55 @@ class Ids:
         """Return the ids at these positions."""
         return positions if self.values is None else self.values[positions]
 
-    def extended(self, n_new: int, ids: ArrayLike | None) -> Ids:
-        """Append the ids of `n_new` codes. Raises ValueError unless they are one per code, distinct and not stored."""
+    def new(self, n_new: int, ids: ArrayLike | None) -> NDArray[np.int64]:
+        """Return the ids of `n_new` added codes. Raises ValueError unless they are distinct and not stored."""
         if ids is None:
-            if self.values is None:
-                return Ids(self.n + n_new)
-            new = next_ids(int(self.values.max()) if self.n else None, n_new)
-        else:
-            new = check_new_ids(ids, n_new)
-            if (is_stored := self._positions(new) >= 0).any():
-                raise already_stored(new[is_stored].min())
-        return Ids(self.n + n_new, np.concatenate([self.as_array(), new]))
+            largest = self.lookup.largest if self._values is not None else self.n - 1 if self.n else None
+            return next_ids(largest, n_new)
+        new = check_new_ids(ids, n_new)
+        if (is_stored := self.positions(new) >= 0).any():
+            raise already_stored(new[is_stored].min())
+        return new
+
+    def distinct(self, n: int, ids: ArrayLike) -> NDArray[np.int64]:
+        """Validate the ids of `n` codes, stored or not. Raises ValueError unless they are distinct."""
+        return check_new_ids(ids, n)
+
+    def stored(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the ids at these positions, in the form of `new`."""
+        return self.at(positions)
+
+    def extended(self, new: NDArray[np.int64]) -> Ids:
+        """Append ids that `new` returned."""
+        n = self.n + len(new)
+        if self._values is None:
+            if np.array_equal(new, np.arange(self.n, n)):
+                return Ids(n)
+            return Ids(n, np.concatenate([self.as_array(), new]))
+        lookup = None if self._lookup is None else self._lookup.extended(new)
+        return Ids(n, self._values.extended(new), lookup)
+
+    def without(self, positions: NDArray[np.int64]) -> Ids:
+        """Remove the ids at some positions."""
+        is_kept = np.ones(self.n, bool)
+        is_kept[positions] = False
+        lookup = None if self._lookup is None else self._lookup.kept(is_kept)
+        return Ids(int(is_kept.sum()), self.as_array()[is_kept], lookup)
 
     def find(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Return the positions of ids. Raises ValueError unless all of them are stored."""
         ids = check_ids(ids)
-        positions = self._positions(ids)
+        positions = self.positions(ids)
         if (is_unknown := positions < 0).any():
             raise not_stored(ids[is_unknown][0])
         return positions
 
-    def _positions(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def positions(self, ids: ArrayLike) -> NDArray[np.int64]:
         """Return the positions of ids, -1 where an id is not stored."""
-        if self.values is None:
+        ids = check_ids(ids)
+        if self._values is None:
             return np.where((ids >= 0) & (ids < self.n), ids, -1)
-        candidates = np.flatnonzero(np.isin(self.values, ids))
-        if len(candidates) == 0:
-            return np.full(len(ids), -1)
-        candidates = candidates[np.argsort(self.values[candidates])]
-        sorted_ids = self.values[candidates]
-        place = np.minimum(np.searchsorted(sorted_ids, ids), len(candidates) - 1)
-        return np.where(sorted_ids[place] == ids, candidates[place], -1)
+        return self.lookup.find(ids)
 
 
 def check_ids(ids: ArrayLike) -> NDArray[np.int64]:
@@ -95,11 +158,11 @@ def next_ids(largest: int | None, n_codes: int) -> NDArray[np.int64]:
     return np.arange(start, start + n_codes)
 
 
-def already_stored(one: int | np.int64) -> ValueError:
+def already_stored(one: int | np.int64 | str) -> ValueError:
     """Return the error of an added id that is stored."""
     return ValueError(f"id {one} is already stored: remove it first or pass another id.")
 
 
-def not_stored(one: int | np.int64) -> ValueError:
+def not_stored(one: int | np.int64 | str) -> ValueError:
     """Return the error of an id that is not stored."""
     return ValueError(f"id {one} is not stored: pass ids of stored codes.")

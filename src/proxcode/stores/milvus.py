@@ -55,6 +55,8 @@ class MilvusStore(CodeStore):
       not noticed, and both codes are stored.
     - Codes are added 8,192 per request. If a request fails, the codes of the earlier ones are removed again, unless
       the connection is lost: then they stay.
+    - `upsert` is that of Milvus, 8,192 codes per request: an error at a later request leaves the earlier codes
+      replaced or added, and the same call completes the change.
     - `remove` deletes 8,192 ids per request: an error at a later request leaves the earlier ones removed.
     - An index other than BIN_FLAT, in a collection of your own, is approximate: `search` and `within` may miss codes.
 
@@ -153,7 +155,7 @@ class MilvusStore(CodeStore):
             new = given
             if stored := self._stored(new, [self._id]):
                 raise already_stored(min(stored))
-        rows = [{self._id: one, self._code: code.tobytes()} for one, code in zip(new.tolist(), codes, strict=True)]
+        rows = self._rows(codes, new)
         n_added = 0
         try:
             for start in range(0, len(rows), BLOCK_ROWS):
@@ -163,6 +165,18 @@ class MilvusStore(CodeStore):
             self._delete(new[:n_added])
             raise
         return self
+
+    def upsert(self, codes: ArrayLike, ids: ArrayLike) -> Self:
+        """Replace or add codes; parameters as in `CodeStore.upsert`."""
+        codes = check_codes(codes, self.n_bits)
+        rows = self._rows(codes, check_new_ids(ids, len(codes)))
+        for start in range(0, len(rows), BLOCK_ROWS):
+            self._client.upsert(self._collection, rows[start : start + BLOCK_ROWS])
+        return self
+
+    def _rows(self, codes: Codes, ids: NDArray[np.int64]) -> list[dict[str, Any]]:
+        """Return the rows of a request."""
+        return [{self._id: one, self._code: code.tobytes()} for one, code in zip(ids.tolist(), codes, strict=True)]
 
     def _largest_id(self) -> int | None:
         """Return the largest stored id by bisection, since Milvus has no maximum; None if nothing is stored."""

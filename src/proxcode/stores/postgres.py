@@ -4,7 +4,8 @@ A code is a value of a `bit(n)` column, in the bit order of `numpy.packbits`. Th
 together or not at all:
 
 1. `add` copies ids and codes in PostgreSQL's binary format into the table, or, if the table has further columns, into a
-   temporary table, from which the codes of existing rows are updated and the other rows inserted.
+   temporary table, from which the codes of existing rows are updated and the other rows inserted; `upsert` always
+   uses the temporary table.
 2. `search` and `within` run one statement per query: an exact scan, which PostgreSQL may run in parallel, or an HNSW
    index of pgvector.
 3. A comment on the column holds the fingerprint of the model whose codes are stored.
@@ -14,7 +15,7 @@ Names of tables and columns are quoted by psycopg, and values are parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
@@ -22,12 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
-from proxcode.stores._postgres import (
-    codes_from_binary,
-    has_hnsw,
-    has_unique_index,
-    import_psycopg,
-)
+from proxcode.stores._postgres import codes_from_binary, connect, has_hnsw, import_psycopg
 from proxcode.stores._postgres_search import MAX_EF_SEARCH, Selection
 from proxcode.stores._postgres_table import CodeTable, doubled
 from proxcode.stores.base import MAX_BITS, CodeStore, check_same_model
@@ -145,32 +141,37 @@ class PostgresStore(CodeStore):
         """
         codes = check_codes(codes, self.n_bits)
         new = None if ids is None else self._in_range(check_new_ids(ids, len(codes)))
+        return self._write(codes, new, self._table.insert)
+
+    def upsert(self, codes: ArrayLike, ids: ArrayLike) -> Self:
+        """Replace or add codes, all or none of them; parameters as in `CodeStore.upsert`."""
+        codes = check_codes(codes, self.n_bits)
+        return self._write(codes, self._in_range(check_new_ids(ids, len(codes))), self._table.merge)
+
+    def _write(self, codes: Codes, new: NDArray[np.int64] | None, change: Callable[..., int]) -> Self:
+        """Write codes by a method of the table, all or none of them."""
         self._check_unfiltered()
         if len(codes) == 0:
             return self
         errors = import_psycopg().errors
         with self._table.writing() as cursor:
-            if not has_unique_index(cursor, str(self._table), self._table.id_column):
-                raise ValueError(
-                    f"column {self._table.id_column!r} of {self._table} has no unique index: make it the primary key, "
-                    "or create a unique index on it."
-                )
+            self._table.check_unique(cursor)
             columns = self._table.record_model(cursor, self.fingerprint)
             if new is None:
                 new = self._in_range(self._table.next_ids(cursor, columns, len(codes)))
             reason = "a trigger or another connection prevented it"
             try:
-                is_added = self._table.changes_all(lambda: self._table.insert(cursor, columns, new, codes), len(codes))
+                is_written = self._table.changes_all(lambda: change(cursor, columns, new, codes), len(codes))
             except errors.UniqueViolation as error:
-                is_added, reason = False, str(error.diag.message_primary)
+                is_written, reason = False, str(error.diag.message_primary)
             except (errors.NotNullViolation, errors.GeneratedAlways) as error:
                 raise ValueError(
                     f"rows of an id and a code alone cannot be inserted into {self._table} "
                     f"({error.diag.message_primary}): insert the rows first, then add the codes of their ids."
                 ) from error
-            if not is_added:
+            if not is_written:
                 stored = new[self._table.are_stored(cursor, new)]
-                if len(stored) == 0:
+                if len(stored) == 0 or change == self._table.merge:
                     raise ValueError(f"the codes could not be added to {self._table}: {reason}.")
                 raise already_stored(stored.min())
         return self
@@ -305,16 +306,3 @@ class PostgresStore(CodeStore):
     def _check_unfiltered(self) -> None:
         if self._selection.condition is not None:
             raise ValueError("a filtered store can only be searched: change the store that it was made from.")
-
-
-def connect(address: str, *, autocommit: bool = False) -> Connection[Any]:
-    """Open a connection. Raises ConnectionError if that is impossible."""
-    psycopg = import_psycopg()
-    try:
-        return psycopg.connect(address, autocommit=autocommit)
-    except psycopg.ProgrammingError:
-        # Its message repeats the address, which may hold a password.
-        raise ValueError("the address is not one of PostgreSQL: expected postgresql://user@host/database.") from None
-    except psycopg.OperationalError as error:
-        reason = " ".join(str(error).split())
-        raise ConnectionError(f"PostgreSQL cannot be reached ({reason}): check the address and the server.") from None

@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, as_margins, asymmetric_distances
 from proxcode.stores.ids import MAX_ID
-from proxcode.stores.results import Neighbors
+from proxcode.stores.results import Neighbors, no_ids
 from proxcode.utils.validation import check_number
 
-Ids = NDArray[np.int64]
+# Integers, or strings as objects.
+Ids = NDArray[Any]
 Vectors = NDArray[Any] | Callable[[Ids], ArrayLike]
 
 
@@ -34,7 +35,7 @@ class Rescoring(ABC):
             Row number of the query.
         codes : ndarray of uint8, shape (n_candidates, n_bytes)
             Packed codes of the candidates.
-        ids : ndarray of int64, shape (n_candidates,)
+        ids : ndarray of int64, or of str objects, shape (n_candidates,)
             Ids of the candidates.
 
         Returns
@@ -112,6 +113,8 @@ class ByDistance(Rescoring):
                     f"vectors returned shape {found.shape} for {len(ids)} ids: expected one row per id, of the "
                     f"{self.queries.shape[1]} features of the queries."
                 )
+        elif ids.dtype == object:
+            raise TypeError("vectors is an array, but ids are strings: pass a callable that maps ids to rows.")
         elif (missing := ids[(ids < 0) | (ids >= len(self.vectors))]).size:
             raise ValueError(
                 f"vectors has {len(self.vectors)} rows, but id {missing[0]} was found: pass one row per id, or a "
@@ -147,14 +150,14 @@ def rescored(rescore: Rescoring, k: int, codes: Codes, neighbor: Ids, n_found: N
     k : int
     codes : ndarray of uint8, shape (n_found.sum(), n_bytes)
         Packed codes of the candidates, query after query.
-    neighbor : ndarray of int64, shape (n_queries, n_candidates)
+    neighbor : ndarray of int64, or of str objects, shape (n_queries, n_candidates)
         Ids of the candidates.
     n_found : ndarray of int64, shape (n_queries,)
         Number of candidates of each query, at the beginning of its row; the others are missing. A missing neighbour is
-        returned as id -1 at distance infinity.
+        returned as id -1, None among strings, at distance infinity.
     """
     shape = (len(neighbor), min(k, neighbor.shape[1]))
-    distance, ordered = [], np.full(shape, -1)
+    distance, ordered = [], no_ids(shape, neighbor.dtype)
     for query, (n, stop) in enumerate(zip(n_found, np.cumsum(n_found), strict=True)):
         ids = neighbor[query, :n]
         of_query = rescore.distances(query, codes[stop - n : stop], ids) if n else np.empty(0)

@@ -19,16 +19,16 @@ class Neighbors(NamedTuple):
     ----------
     distance : ndarray
         Hamming distances (int32), or those of `FloatQueries` (float32) or of a `Rescoring` where such were given.
-    neighbor : ndarray of int64
-        Ids of the neighbours.
+    neighbor : ndarray of int64, or of str objects
+        Ids of the neighbours. Where a query has fewer neighbours than others, the last ids are -1, None among strings.
     """
 
     distance: NDArray[Any]
-    neighbor: NDArray[np.int64]
+    neighbor: NDArray[Any]
 
     @classmethod
     def joined(cls, parts: Sequence[Neighbors]) -> Neighbors:
-        """Return the neighbours of several batches of queries; narrower ones are filled with id -1 at infinity."""
+        """Return the neighbours of several batches of queries; narrower ones are filled with no id at infinity."""
         if len(parts) == 1:
             return parts[0]
         width = max(part.neighbor.shape[1] for part in parts)
@@ -37,13 +37,16 @@ class Neighbors(NamedTuple):
         distance = [
             np.pad(part.distance, ((0, 0), (0, n)), constant_values=np.inf) if n else part.distance for part, n in pairs
         ]
-        neighbor = [np.pad(part.neighbor, ((0, 0), (0, n)), constant_values=-1) for part, n in pairs]
+        neighbor = [
+            np.hstack([part.neighbor, no_ids((len(part.neighbor), n), part.neighbor.dtype)]) for part, n in pairs
+        ]
         return cls(np.vstack(distance), np.vstack(neighbor))
 
     @property
     def is_found(self) -> NDArray[np.bool_]:
-        """Where there is a neighbour, not id -1 at distance -1 or infinity in place of one that was not found."""
-        return (self.neighbor != -1) | ((self.distance != -1) & ~np.isinf(self.distance))
+        """Where there is a neighbour, not id -1 or None at distance -1 or infinity in place of one not found."""
+        is_id = self.neighbor != no_ids((), self.neighbor.dtype)[()]
+        return is_id | ((self.distance != -1) & ~np.isinf(self.distance))
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per neighbour, without those that were not found.
@@ -79,11 +82,11 @@ class Neighborhoods(Sequence[Neighbors]):
         The neighbours of query q are at positions offsets[q] to offsets[q + 1] - 1 of `distance` and `neighbor`.
     distance : ndarray of int32 or float32, shape (n_found,)
         Hamming distances, or those of `FloatQueries`, in increasing order within each query.
-    neighbor : ndarray of int64, shape (n_found,)
+    neighbor : ndarray of int64, or of str objects, shape (n_found,)
         Ids of the neighbours.
     """
 
-    def __init__(self, offsets: NDArray[np.int64], distance: NDArray[Any], neighbor: NDArray[np.int64]) -> None:
+    def __init__(self, offsets: NDArray[np.int64], distance: NDArray[Any], neighbor: NDArray[Any]) -> None:
         self.offsets, self.distance, self.neighbor = offsets, distance, neighbor
 
     def __len__(self) -> int:
@@ -134,13 +137,22 @@ class Neighborhoods(Sequence[Neighbors]):
         return _frame(query, rank, self.neighbor, self.distance)
 
     def as_neighbors(self) -> Neighbors:
-        """Return the neighbours of all queries as two arrays, with distance and id -1 where a query has fewer."""
+        """Return the neighbours of all queries as two arrays.
+
+        Where a query has fewer, there is no id, at distance -1, or infinity for real distances.
+        """
         n_found = np.diff(self.offsets)
         shape = (len(self), int(n_found.max(initial=0)))
         is_found = np.arange(shape[1]) < n_found[:, None]
-        distance, neighbor = np.full(shape, -1, self.distance.dtype), np.full(shape, -1)
+        nowhere = np.inf if self.distance.dtype.kind == "f" else -1
+        distance, neighbor = np.full(shape, nowhere, self.distance.dtype), no_ids(shape, self.neighbor.dtype)
         distance[is_found], neighbor[is_found] = self.distance, self.neighbor
         return Neighbors(distance, neighbor)
+
+
+def no_ids(shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return ids that stand for missing neighbours: -1 among integers, None among strings."""
+    return np.full(shape, None, object) if dtype.kind == "O" else np.full(shape, -1)
 
 
 def _frame(query: NDArray[Any], rank: NDArray[Any], neighbor: NDArray[Any], distance: NDArray[Any]) -> pd.DataFrame:
