@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import pairwise_distances
 
 from proxcode import GivenPairs, ProximityPreservingCode, SameLabel, SharedLabel, WithinRadius
-from proxcode import evaluation as module
+from proxcode.evaluation import all_pairs as module
 from proxcode.evaluation import evaluate
 from proxcode.metrics import mean_average_precision
 from proxcode.peers import ITQ, LSH
@@ -52,7 +52,7 @@ def dense(bits, near):
 
 def check(row, bits, near):
     loss, area, mean_precision, precision, recall = dense(bits, near)
-    np.testing.assert_allclose((row.loss, row.auc, row.map), (loss, area, mean_precision), rtol=1e-12)
+    np.testing.assert_allclose((row.misplaced_share, row.pr_area, row.map), (loss, area, mean_precision), rtol=1e-12)
     return precision, recall
 
 
@@ -67,15 +67,15 @@ def test_labels_against_dense(by_label, new):
     np.testing.assert_allclose(result.rows[-1].recall, recall[by_label.radius_])
     assert [row.precision for row in result.rows[:-1]] == [row.recall for row in result.rows[:-1]] == [None, None]
     np.testing.assert_array_equal(result.bits, by_label.transform(X))
-    np.testing.assert_allclose(result.rows[-1].auc, by_label.score(X, y))
+    np.testing.assert_allclose(result.rows[-1].pr_area, by_label.score(X, y))
 
 
 def test_seconds_of_the_bits(by_label, new):
     rows = evaluate(by_label, *new, peers=()).rows
-    np.testing.assert_allclose(rows[0].seconds, sum(record.seconds for record in by_label.history_[:8]))
+    np.testing.assert_allclose(rows[0].fit_seconds, sum(record.seconds for record in by_label.history_[:8]))
     loaded = copy.deepcopy(by_label)
     loaded.history_ = [record._replace(seconds=float("nan")) for record in by_label.history_]  # files do not store them
-    assert [row.seconds for row in evaluate(loaded, *new, peers=()).rows] == [None] * 3
+    assert [row.fit_seconds for row in evaluate(loaded, *new, peers=()).rows] == [None] * 3
 
 
 def test_radius_goes_by_the_learned_radius(by_radius, new):
@@ -109,11 +109,11 @@ def test_shared_labels_against_dense(train, new):
 def test_peers_are_fitted_to_train_without_labels(by_label, train, new):
     X, y = new
     result = evaluate(by_label, X, y, train=train[0], lengths=[20, 8, 8])
-    assert [row[:2] for row in result.rows] == [(m, b) for m in ("PPC", "LSH", "ITQ") for b in (8, 20)]
+    assert [row[:2] for row in result.rows] == [(m, b) for m in ("proxcode", "LSH", "ITQ") for b in (8, 20)]
     for peer, row in ((LSH, result.rows[2]), (ITQ, result.rows[5])):
         check(row, peer(n_bits=row.bits, random_state=0).fit(train[0]).transform(X), y[:, None] == y)
         assert row.precision is None
-        assert row.seconds > 0
+        assert row.fit_seconds > 0
     on_itself = evaluate(by_label, X, y, lengths=[8], peers=["LSH"])
     check(on_itself.rows[1], LSH(n_bits=8, random_state=0).fit(X).transform(X), y[:, None] == y)
 
@@ -125,7 +125,7 @@ def test_peers_that_do_not_support_a_length_are_left_out_with_a_reason(by_label,
     assert "expected an integer from 1 to 10, the smaller of n_samples=10" in result.left_out["ITQ", 16]
     assert result.longest == 20
     assert result.common_bits == 8
-    assert list(result.counts) == ["PPC", "LSH", "ITQ"]
+    assert list(result.counts) == ["proxcode", "LSH", "ITQ"]
     assert all(len(near) == len(far) == 9 for near, far in result.counts.values())
     assert evaluate(by_label, X, y, train=X[:5], peers=["ITQ"]).common_bits == 20
 
@@ -136,7 +136,7 @@ def test_queries_are_a_random_subset_of_many_samples(by_label, new, monkeypatch)
     monkeypatch.setattr(module, "MAX_QUERIES", 300)
     drawn, again = (evaluate(by_label, X, y, peers=(), lengths=[20]).rows[0] for _ in range(2))
     assert drawn[:5] == again[:5]
-    assert (drawn.loss, drawn.auc) == (full.loss, full.auc)
+    assert (drawn.misplaced_share, drawn.pr_area) == (full.misplaced_share, full.pr_area)
     assert drawn.map != full.map
     assert abs(drawn.map - full.map) < 0.02
 
@@ -171,11 +171,11 @@ def test_another_proximity(by_label, new):
     found = WithinRadius(mean_neighbors=10)
     near = pairwise_distances(X)
     check(evaluate(by_label, X, proximity=fitted, peers=()).rows[-1], by_label.transform(X), near <= 20)
-    counts = evaluate(by_label, X, proximity=found, peers=()).counts["PPC"]
+    counts = evaluate(by_label, X, proximity=found, peers=()).counts["proxcode"]
     assert 0 <= counts[0].sum() - 10 * len(X) / 2 < 5  # ties
     assert not hasattr(found, "radius_")
     shared = evaluate(by_label, X, indicator(y), proximity=SharedLabel(), peers=())
-    assert shared.counts["PPC"][0].sum() != counts[0].sum()
+    assert shared.counts["proxcode"][0].sum() != counts[0].sum()
 
 
 def test_given_pairs_go_by_labels_or_a_proximity(train, new):
@@ -189,7 +189,7 @@ def test_given_pairs_go_by_labels_or_a_proximity(train, new):
     check(row, model.transform(X), y[:, None] == y)
     pairs = evaluate(model, X, proximity=GivenPairs([(0, 1, 1), (0, 2, -1)]), peers=())
     assert pairs.rows[0].map is None
-    assert [int(counts.sum()) for counts in pairs.counts["PPC"]] == [1, 1]
+    assert [int(counts.sum()) for counts in pairs.counts["proxcode"]] == [1, 1]
 
 
 def test_precision_is_none_where_nothing_is_found(by_label, new):

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from proxcode import Nearest, ProximityPreservingCode, WithinRadius
-from proxcode.evaluation import evaluate
+from proxcode.evaluation import evaluate, evaluate_search
 from proxcode.metrics import PrecisionRecall, precision_recall
 from proxcode.plots import (
     COLOURS,
@@ -22,6 +22,7 @@ from proxcode.plots import (
     plot_near_and_far,
     plot_precision_recall,
     save_figure,
+    search_page,
 )
 
 MAGIC = {"png": b"\x89PNG", "pdf": b"%PDF", "svg": b"<?xml"}
@@ -84,13 +85,13 @@ def test_page_of_labels(evaluation):
     histogram, curves, losses, balance = figure.axes
     assert figure.get_suptitle() == "12-bit codes of digits"
     named = [text.get_text() for text in histogram.get_legend().get_texts()]
-    assert f"alpha: distance {evaluation.model.alpha_ / 2:.1f}" in named
+    assert f"near up to distance {evaluation.model.radius_}" in named
     np.testing.assert_allclose(histogram.lines[0].get_xdata(), evaluation.model.alpha_ / 2)
-    areas = {row.method: row.auc for row in evaluation.rows if row.bits == 12}
+    areas = {row.method: row.pr_area for row in evaluation.rows if row.bits == 12}
     labels = [text.get_text() for text in curves.get_legend().get_texts()]
     assert labels == [f"{method}: {area:.3f}" for method, area in areas.items()]
     np.testing.assert_array_equal(losses.lines[0].get_ydata(), [record.loss for record in evaluation.model.history_])
-    np.testing.assert_array_equal(losses.lines[1].get_ydata(), [row.loss for row in evaluation.rows[:2]])
+    np.testing.assert_array_equal(losses.lines[1].get_ydata(), [row.misplaced_share for row in evaluation.rows[:2]])
     tips = [bar.get_y() + bar.get_height() for bar in balance.patches]
     np.testing.assert_allclose(tips, evaluation.bits.mean(axis=0))
 
@@ -146,10 +147,10 @@ def test_without_axes_pyplot_makes_a_figure(model, evaluation):
     with mpl.rc_context({"backend": "agg"}):
         import matplotlib.pyplot as plt
 
-        near, far = evaluation.counts["PPC"]
+        near, far = evaluation.counts["proxcode"]
         drawn = [
             plot_near_and_far(near, far, model.alpha_),
-            plot_precision_recall({"PPC": precision_recall(near, far)}),
+            plot_precision_recall({"proxcode": precision_recall(near, far)}),
             plot_loss(model.history_),
             plot_bit_balance(evaluation.bits),
         ]
@@ -172,3 +173,44 @@ def test_other_suffixes_are_refused(tmp_path, name):
     with pytest.raises(ValueError, match=r"path=.*page.*: expected a file name that ends in \.png, \.pdf, \.svg"):
         save_figure(Figure(), tmp_path / name)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("labels", [True, False], ids=["labels", "nearest"])
+def test_page_of_a_search(model, train, new, labels):
+    known = (train[1], new[1]) if labels else (None, None)
+    peers = {"train": train[0], "train_labels": train[1]}
+    result = evaluate_search(model, train[0], new[0], *known, k=[5, 10], **peers)
+    figure = search_page(result, "handwritten digits $x$")
+    check_readable(figure)
+    [legend] = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == [
+        "proxcode",
+        "proxcode, float queries",
+        "float cosine (256 bytes)",
+        "LSH",
+        "ITQ",
+        "Hadamard",
+        "WCW-ITQ",
+    ]
+    at_k, mean = figure.axes
+    assert (at_k.get_ylabel(), mean.get_ylabel()) == ("precision@10" if labels else "recall@10", "mAP")
+    own = [row for row in result.rows if row.method == "proxcode"]
+    drawn = [(row.precision if labels else row.recall)[10] for row in own]
+    np.testing.assert_array_equal(at_k.lines[0].get_ydata(), drawn)
+    np.testing.assert_array_equal(at_k.lines[0].get_xdata(), [8, 12])
+    np.testing.assert_array_equal(mean.lines[0].get_ydata(), [row.map for row in own])
+    cosine = next(row for row in result.rows if row.method == "float cosine")
+    np.testing.assert_array_equal(mean.lines[2].get_ydata(), [cosine.map] * 2)
+    # The legend and the caption stay clear of the plots and of the title.
+    drawn_boxes = [ax.get_tightbbox() for ax in figure.axes]
+    others = [legend.get_window_extent(), figure._suptitle.get_window_extent(), figure._supxlabel.get_window_extent()]
+    for one, other in combinations([*drawn_boxes, *others], 2):
+        assert not one.overlaps(other)
+
+
+def test_page_of_a_search_with_one_length_and_another_k(model, train, new):
+    result = evaluate_search(model, train[0], new[0], k=[3, 7], lengths=[12], peers=())
+    figure = search_page(result, "one length")
+    check_readable(figure)
+    assert figure.axes[0].get_ylabel() == "recall@3"

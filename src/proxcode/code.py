@@ -278,7 +278,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, U
             with progress, one_blas_thread:
                 while not is_done(history, n_bits, loss_target):
                     history.append(loop.step())
-                    progress.update(note=f"loss {history[-1].loss:.4f}")
+                    progress.update(note=f"share of misplaced pairs {history[-1].loss:.4f}")
                     if checkpoint is not None and timer.is_due() and not is_done(history, n_bits, loss_target):
                         timer.run(commit)
         except KeyboardInterrupt:

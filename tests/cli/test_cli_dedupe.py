@@ -17,6 +17,7 @@ from helpers.codes import random_codes
 from helpers.command_line import call, fails, read_columns
 from proxcode import HammingIndex, find_duplicates
 from proxcode.cli import main
+from proxcode.cli.printing import label
 
 N_BITS = 60
 
@@ -39,7 +40,7 @@ def summary(*arguments):
     """Return what --json prints; the text has the same names."""
     record = json.loads(call("dedupe", *arguments, "--force", "--json"))
     lines = [re.split(r"\s{2,}", line)[0] for line in call("dedupe", *arguments, "--force").splitlines()]
-    assert lines == list(record)
+    assert lines == [label(name) for name in record]
     return record
 
 

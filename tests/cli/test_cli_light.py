@@ -84,6 +84,8 @@ FAIL = {
     "evaluate gone train.npy": "there is no file gone",
     "evaluate api.proxcode gone.npy": "there is no file gone.npy",
     "evaluate api.proxcode train.npy --figure f.gif": "expected a figure with the suffix",
+    "evaluate api.proxcode --database gone.npy --queries new.npy": "there is no file gone.npy",
+    "evaluate api.proxcode --database new.npy": "pass VECTORS to measure all pairs, or --database and --queries",
     "cut gone.csv": "there is no file gone.csv",
     "reproduce perpetuum": "unknown experiment",
 }

@@ -121,9 +121,23 @@ def test_evaluate_measures_the_pipeline(path, pipeline, folder, new, tmp_path):
 
     expected = [row._asdict() for row in evaluate(pipeline, *new, peers=["LSH"]).rows]
     for row, reference in zip(record["rows"], expected, strict=True):
-        assert {**row, "seconds": None} == {**reference, "seconds": None}
+        times = {"fit_seconds": None, "encode_ms": None}
+        assert row | times == reference | times
     assert record["radius"] == pipeline.radius_
     assert (tmp_path / "e.png").exists()
+
+
+def test_evaluate_searches_by_the_pipeline(path, pipeline, folder, train, new, tmp_path):
+    search = ("--database", folder / "train.npy", "--queries", folder / "new.npy", "--peers", "LSH", "-k", 5)
+    record = json.loads(call("evaluate", path, *search, "--figure", tmp_path / "s.png", "--json"))
+    from proxcode.evaluation import evaluate_search
+
+    expected = evaluate_search(pipeline, train[0], new[0], peers=["LSH"], k=5).rows
+    for row, reference in zip(record["rows"], expected, strict=True):
+        assert [row["method"], row["bits"], row["bytes"]] == [reference.method, reference.bits, reference.bytes]
+        assert [row["recall"]["5"], row["map"]] == pytest.approx([reference.recall[5], reference.map])
+    assert record["read"]["database"]["width"] == 64
+    assert (tmp_path / "s.png").exists()
 
 
 def test_info_lists_the_transformers(path, pipeline):
@@ -167,6 +181,9 @@ def test_other_transformers_need_trust(folder, train, new, tmp_path):
         assert fails(verb, *arguments).endswith(f"pass trusted=['{name}'], on the command line --trust {name}.")
         if verb != "load":
             call(verb, *arguments, "--trust", name)
+    search = ("--database", folder / "train.npy", "--queries", folder / "new.npy", "--peers", "", "--figure")
+    assert fails("evaluate", path, *search, tmp_path / "s.png").endswith(f"on the command line --trust {name}.")
+    call("evaluate", path, *search, tmp_path / "s.png", "--trust", name)
     np.testing.assert_array_equal(np.load(tmp_path / "c.npy"), pipeline.encode(new[0]))
     assert json.loads(call("info", path, "--json"))["transformers"] == f"{name}, passthrough"
 

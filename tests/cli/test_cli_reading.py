@@ -135,6 +135,68 @@ def test_encode_search_and_evaluate_say_what_they_read(files):
         "train": "t.npy (100 x 8, float32)",
     }
     assert record["labels"] == {"file": "t.npz", "array": "y", "rows": 100, "without a label": 10}
+    call("fit", "t.npz", "--bits", 4, "-o", "without.proxcode")
+    (files / "clicked.csv").write_text("".join(f"{i},{i + 1}\n" for i in range(50)))
+    named = ("--pairs", "clicked.csv", "--peers", "", "--figure", "f.png", "--force")
+    said, _ = what_was_read("evaluate", "without.proxcode", "t.npy", *named)
+    assert said == {"vectors": "t.npy (100 x 8, float32)", "pairs": "clicked.csv (50 pairs)"}
+
+
+SEARCH = ("evaluate", "m.proxcode", "--database", "t.npz:x", "--queries", "t.csv", "--figure", "f.png", "--force")
+
+
+def test_the_search_of_evaluate_says_what_it_read(files):
+    call("fit", "t.npz", "--labels", "t.npz:y", "--bits", 12, "-o", "m.proxcode")
+    labels = ("--database-labels", "t.npz:name", "--query-labels", "t.csv:class")
+    train = ("--train", "t.npy", "--train-labels", "y.txt", "--peers", "Hadamard", "-k", 5)
+    said, record = what_was_read(*SEARCH, *labels, *train)
+    assert said == {
+        "database": "array 'x' of t.npz (100 x 8, float16)",
+        "database labels": "array 'name' of t.npz (100 samples, 10 without a label)",
+        "queries": f"{FIVE} of t.csv (100 x 8, float64)",
+        "query labels": "column 'class' of t.csv (100 samples, 10 without a label)",
+        "train": "t.npy (100 x 8, float32)",
+        "train labels": "y.txt (100 samples, 10 without a label)",
+    }
+    assert record["train labels"] == {"file": "y.txt", "rows": 100, "without a label": 10}
+    columns = ("--columns", "f0,f1,f2,f3,f4,f5,f6,f7")
+    said, _ = what_was_read(*SEARCH[:3], "t.csv", *SEARCH[4:], *columns, "--peers", "")
+    assert list(said) == ["database", "queries"]
+
+
+@pytest.mark.parametrize("labels", ["t.npz:y", "t.npz:name", "t.csv:class", "y.txt"])
+def test_a_search_counts_samples_without_a_label(labels, files):
+    call("fit", "t.npz", "--labels", labels, "--bits", 4, "-o", "m.proxcode")
+    figure = ("--peers", "", "-k", 3, "--figure", "f.png", "--force")
+    search = ("evaluate", "m.proxcode", "--database", "t.npz:x", "--queries", "t.npy", *figure)
+    both = ("--database-labels", labels, "--query-labels", labels)
+    record = json.loads(call(*search, *both, "--json"))
+    assert (record["n_database"], record["n_database_unlabelled"]) == (90, 10)
+    assert (record["n_queries"], record["n_queries_unlabelled"]) == (90, 10)
+    text = call(*search, *both)
+    assert "90 queries, 90 samples in the database; relevant: the same label." in text
+    assert "10 of 100 samples of the database have no label and take no part." in text
+    assert "10 of 100 queries have no label and take no part." in text
+    assert "no label" not in call(*search)
+
+
+def test_unlabelled_applies_to_both_sides_of_a_search(files):
+    np.save("kind.npy", np.array(["a", "b", "unknown", "c"] * 25))
+    call("fit", "t.npy", "--labels", "kind.npy", "--bits", 4, "-o", "m.proxcode")
+    search = ("evaluate", "m.proxcode", "--database", "t.npy", "--queries", "t.npy", "--figure", "f.png", "--force")
+    labels = ("--database-labels", "kind.npy", "--query-labels", "kind.npy", "--peers", "", "-k", 3)
+    plain = json.loads(call(*search, *labels, "--json"))
+    assert (plain["n_database"], plain["n_database_unlabelled"]) == (100, 0)
+    named = json.loads(call(*search, *labels, "--unlabelled", "unknown", "--json"))
+    assert (named["n_database_unlabelled"], named["n_queries_unlabelled"]) == (25, 25)
+    assert named["read"]["query labels"]["without a label"] == 25
+    assert fails(*search, "--unlabelled", "unknown") == (
+        "--unlabelled applies to labels: pass --database-labels and --query-labels too."
+    )
+    np.save("signs.npy", np.array([-1, 1] * 50))
+    signs = ("--database-labels", "signs.npy", "--query-labels", "signs.npy", "--peers", "", "-k", 3)
+    assert "on the command line --unlabelled '', if -1 is a class" in fails(*search, *signs)
+    assert json.loads(call(*search, *signs, "--unlabelled", "", "--json"))["n_database"] == 100
 
 
 def test_saved_indexes_are_read(folder):
@@ -152,7 +214,10 @@ def test_fit_and_evaluate_count_samples_without_a_label(labels, files):
     assert some["samples without a label"] == (rows % 10 == 0).sum()
     named = ("evaluate", "m.proxcode", "t.npy", "--labels", labels, "--peers", "", "--figure", "f.png", "--force")
     assert json.loads(call(*named, "--json"))["samples without a label"] == 10
-    assert call(*named).splitlines()[-1] == "10 of 100 samples have no label and take no part."
+    assert call(*named).splitlines()[-2:] == [
+        "10 of 100 samples have no label and take no part.",
+        "Figure: f.png",
+    ]
 
 
 def test_without_labels_nothing_is_said_of_them(files):
@@ -189,7 +254,7 @@ def test_unlabelled_names_a_label_of_the_kind_of_the_file(name, files):
     for options, proximity in (((), None), (("--unlabelled", option), SameLabel(unlabelled=value))):
         evaluated = json.loads(call(*named, *options, "--json"))
         rows = evaluate(expected, np.load("t.npy"), y, proximity=proximity, peers=()).rows
-        assert [row["auc"] for row in evaluated["rows"]] == pytest.approx([row.auc for row in rows])
+        assert [row["pr_area"] for row in evaluated["rows"]] == pytest.approx([row.pr_area for row in rows])
         assert evaluated["samples without a label"] == record["samples without a label"]
 
 

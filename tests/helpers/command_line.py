@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from proxcode.cli import main
-from proxcode.cli.printing import cell
+from proxcode.cli.printing import cell, label
 
 N_BITS = 20
 COMMAND = Path(sys.executable).parent / "proxcode"
@@ -21,7 +21,7 @@ PROGRESS = re.compile(
     r"^(learned|encoded|loaded|found|finished|measured|compared) [\d,]+ (of [\d,]+ )?.*\n", re.MULTILINE
 )
 # A line that says what a command read.
-READ = re.compile(r"^read ([a-z]+): (.*)\n", re.MULTILINE)
+READ = re.compile(r"^read ([a-z ]+): (.*)\n", re.MULTILINE)
 
 
 def without_progress(text):
@@ -75,7 +75,7 @@ def record_of(*arguments):
     record = json.loads(call(*arguments, "--json"))
     record.pop("read", None)
     lines = [re.split(r"\s{2,}", line, maxsplit=1) for line in call(*arguments).splitlines()]
-    assert lines == [[name, cell(value, grouped=True)] for name, value in record.items()]
+    assert lines == [[label(name), cell(value, grouped=True)] for name, value in record.items()]
     return record
 
 

@@ -56,12 +56,12 @@ def test_the_card_says_what_was_learned(model):
     html = summary_html(model)
     text = read(card(html))
     for part in (
-        f"12 bits, near up to Hamming distance {model.radius_}",
+        f"12 bits, near up to distance {model.radius_}",
         "500 samples x 64 features",
         "the same label",
         "KernelHash()",
-        f"loss in learning {model.history_[-1].loss:.2%} of pairs misplaced",
-        f"training loss {model.training_loss_:.2%} of pairs misplaced",
+        f"share of misplaced pairs in learning {model.history_[-1].loss:.2%}",
+        f"share of misplaced training pairs {model.training_loss_:.2%}",
         f"{sum(record.seconds for record in model.history_):.2f} for all bits",
     ):
         assert part in text

@@ -5,8 +5,9 @@ from time import perf_counter
 
 import click
 
-from proxcode.cli.evaluate import check_figure, report
+from proxcode.cli.evaluate import check_figure
 from proxcode.cli.options import FILE, make_folder
+from proxcode.cli.reports import pairs_report
 
 # Code lengths, in bits; the shorter codes are prefixes of the longest.
 LENGTHS = (8, 16, 32, 64)
@@ -51,8 +52,9 @@ def demo(output: Path) -> None:
     shared = perf_counter() - start - sum(record.seconds for record in model.history_)
     evaluation = evaluate(model, X_test, y_test, lengths=LENGTHS, train=X)
     evaluation.rows = [
-        row._replace(seconds=(row.seconds or 0.0) + shared) if row.method == MODEL else row for row in evaluation.rows
+        row._replace(fit_seconds=(row.fit_seconds or 0.0) + shared) if row.method == MODEL else row
+        for row in evaluation.rows
     ]
     title = f"{LENGTHS[-1]}-bit codes of handwritten digits, {N_NEW} new samples"
     save_figure(figure_page(evaluation, title), output / "digits.png")
-    click.echo(report(evaluation, output / "digits.png"))
+    click.echo(pairs_report(evaluation, output / "digits.png"))

@@ -45,6 +45,7 @@ def drift(
         "samples": found.n_samples,
         "change of bit balance": found.balance_change,
         "of which chance": min(found.balance_change, found.balance_chance),
+        "radius": fitted.radius_,
         "near pairs within radius": found.near_within,
         "near pairs within radius in fit": found.near_within_fit,
         "far pairs within radius": found.far_within,

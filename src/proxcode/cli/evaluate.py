@@ -1,28 +1,45 @@
-"""The verb `evaluate`: measure a model on new samples."""
+"""The verb `evaluate`: measure a model on all pairs of new samples, or by a search of a database."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, count_unlabelled, read_header
-from proxcode.cli.options import FILE, as_json, check_output, force, proximity_options, trust, vector_options
-from proxcode.cli.printing import aligned_columns, show
-from proxcode.cli.reading import say
+from proxcode.cli.evaluation_inputs import LabelledVectors, PeerOptions, SearchOptions
+from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header
+from proxcode.cli.options import COUNT, FILE, as_json, check_output, force, proximity_options, trust, vector_options
+from proxcode.cli.printing import show
+from proxcode.cli.reading import InputFile, say
+from proxcode.cli.reports import pairs_record, pairs_report, search_record, search_report
 
 if TYPE_CHECKING:
-    from proxcode.evaluation import Evaluation
+    from proxcode.evaluation import Evaluation, SearchEvaluation
+    from proxcode.pipeline import Model
     from proxcode.proximity import Proximity
 
 
 @click.command()
 @click.argument("model", type=FILE)
-@click.argument("vectors", type=FILE)
+@click.argument("vectors", type=FILE, required=False)
 @proximity_options
-@vector_options
-@click.option("--train", type=FILE, help="Vectors to fit the peers to, ideally the training samples of the model.")
+@click.option("--database", help="Search among these vectors, instead of measuring all pairs: FILE or FILE:KEY.")
+@click.option("--queries", help="Search for these vectors: FILE or FILE:KEY.")
+@click.option("--database-labels", help="Labels of the database: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--query-labels", help="Labels of the queries: FILE, FILE:COLUMN or FILE:KEY.")
 @click.option(
-    "--peers", default="LSH,ITQ", show_default=True, help="Comma-separated peers to compare with; '' for none."
+    "-k", type=COUNT, multiple=True, show_default="1, 10, 100", help="Measure the first k found; may be repeated."
+)
+@click.option("--exclude-self", is_flag=True, help="A query that is in the database does not find itself.")
+@click.option("--batch", type=COUNT, show_default="1", help="Number of queries of each search that is timed.")
+@click.option("--threads", type=COUNT, show_default="1", help="Number of threads of a search that is timed.")
+@vector_options
+@click.option("--lengths", show_default="8,16,32,... and that of the model", help="Comma-separated code lengths.")
+@click.option("--train", type=FILE, help="Vectors to fit the peers to, ideally the training samples of the model.")
+@click.option("--train-labels", help="Labels of --train, for peers that learn from them.")
+@click.option(
+    "--peers",
+    show_default="LSH,ITQ, with --train-labels also Hadamard,WCW-ITQ",
+    help="Comma-separated peers to compare with; '' for none.",
 )
 @click.option("--figure", type=FILE, default="evaluation.png", show_default=True, help="Figure: .png, .pdf or .svg.")
 @trust
@@ -30,63 +47,116 @@ if TYPE_CHECKING:
 @as_json
 def evaluate(
     model: Path,
-    vectors: Path,
+    vectors: Path | None,
+    database: str | None,
+    queries: str | None,
+    database_labels: str | None,
+    query_labels: str | None,
+    k: tuple[int, ...],
+    exclude_self: bool,
+    batch: int | None,
+    threads: int | None,
     key: str | None,
     columns: str | None,
+    lengths: str | None,
     train: Path | None,
-    peers: str,
+    train_labels: str | None,
+    peers: str | None,
     figure: Path,
     trust: tuple[str, ...],
     force: bool,
     as_json: bool,
     **near: Any,
 ) -> None:
-    """Measure a model on VECTORS that it was not fitted to.
+    """Measure a model on new samples: on all pairs of VECTORS, or by a search for --queries in --database.
 
-    The metrics are printed, and plots drawn on one page. Near pairs are those of the model's proximity,
-    or those that an option defines. The peers are fitted to --train; without it to VECTORS, which favours them.
+    The measures are printed and drawn on one page, beside those of other methods at the same code lengths. These are
+    fitted to --train; without it to VECTORS or to the database, which favours them.
+
+    Near pairs of VECTORS are those of the model's proximity, or those that an option defines. In a search, vectors with
+    the label of the query are relevant, without labels its nearest vectors, or those within the radius of the model.
+    Vectors without a label take no part; their number is printed.
 
     \b
-    Example:
+    Examples:
       proxcode evaluate my.proxcode new.npy --labels new_labels.npy --figure evaluation.png
+      proxcode evaluate my.proxcode --database base.npy --queries q.npy --figure search.png
+      proxcode evaluate my.proxcode --database base.npy --database-labels base_labels.npy \\
+        --queries q.npy --query-labels q_labels.npy -k 1 -k 10 \\
+        --train vectors.npy --train-labels labels.npy --figure by_labels.png
     """
-    options = ProximityOptions(**near)
-    check_output(figure, force, model, vectors, train, options.labels, options.pairs)
+    search = SearchOptions(database, queries, database_labels, query_labels, k, exclude_self, batch, threads)
+    options = search.check(vectors, near)
+    others = PeerOptions(lengths, peers, train, train_labels)
+    inputs = (model, vectors, database, queries, database_labels, query_labels, train, train_labels)
+    check_output(figure, force, *inputs, options.labels, options.pairs)
     check_suffix(figure)
     header = read_header(model)
-    source = VectorFile(vectors, key, columns)
-    opened = source.open(labels=options.labels, model=header)
-    X = opened.read()
-    labels = options.take_labels(len(X))
-    y = None if labels is None else labels.labels
-    training = None if train is None else VectorFile(train).open(model=header)
-    X_train = None if training is None else training.read()
+    if vectors is None:
+        sources = search.read(header, key, columns, near["unlabelled"])
+    else:
+        sources = [LabelledVectors.read(VectorFile(vectors, key, columns), options, header)]
+    training = others.read(header)
     check_figure()
 
-    from proxcode.evaluation import evaluate as measure
     from proxcode.pipeline import load
-    from proxcode.plots import figure_page, save_figure
+    from proxcode.plots import figure_page, save_figure, search_page
 
     fitted = load(model, trusted=trust or None)
-    proximity = _proximity(options, y, fitted.proximity_)
+    arguments = others.arguments(training)
+    if vectors is None:
+        found, read = _evaluate_search(fitted, training, search.arguments() | arguments, *sources)
+        page = search_page(found, f"{model.name}: {Path(str(queries)).name} in {Path(str(database)).name}")
+        record, text = search_record(found, figure), search_report(found, figure)
+    else:
+        pairs, read = _evaluate_pairs(fitted, training, arguments, *sources)
+        page = figure_page(pairs, f"{model.name} on {vectors.name}")
+        record, text = pairs_record(pairs, figure), pairs_report(pairs, figure)
+    save_figure(page, figure, overwrite=force)
+    show(as_json, record, lambda: text, read)
+
+
+def _evaluate_pairs(
+    fitted: "Model", training: LabelledVectors | None, arguments: dict[str, Any], samples: LabelledVectors
+) -> "tuple[Evaluation, dict[str, InputFile]]":
+    """Evaluate all pairs of samples, after saying what was read, which is returned too."""
+    from proxcode.evaluation import evaluate as evaluate_pairs
+
+    proximity = _proximity(samples.options, samples.labels, fitted.proximity_)
     near_pairs = fitted.proximity_ if proximity is None else proximity
-    read = {"vectors": source.input_file(opened.taken, X.shape, opened.dtype), **options.inputs(near_pairs, labels)}
-    if train is not None and training is not None and X_train is not None:
-        read["train"] = VectorFile(train).input_file(training.taken, X_train.shape, training.dtype)
+    read = samples.inputs("vectors", near_pairs)
+    if training is not None:
+        read |= training.inputs("train", _reads_labels(training, near_pairs, fitted), "train ")
     say(read)
-    n_unlabelled = count_unlabelled(near_pairs, y)
-    names = [name for name in peers.split(",") if name]
-    evaluation = measure(fitted, X, y, proximity=proximity, peers=names, train=X_train, verbose=True)
-    save_figure(figure_page(evaluation, f"{model.name} on {vectors.name}"), figure, overwrite=force)
-    record = {
-        "rows": [row._asdict() for row in evaluation.rows],
-        "left out": {f"{method} {bits}": reason for (method, bits), reason in evaluation.left_out.items()},
-        "radius": fitted.radius_,
-        "figure": str(figure),
-        "samples without a label": n_unlabelled,
-    }
-    left_out = [f"{n_unlabelled:,} of {len(X):,} samples have no label and take no part."] if n_unlabelled else []
-    show(as_json, record, lambda: "\n".join([report(evaluation, figure), *left_out]), read)
+    return evaluate_pairs(fitted, samples.vectors, samples.labels, proximity=proximity, **arguments), read
+
+
+def _evaluate_search(
+    fitted: "Model",
+    training: LabelledVectors | None,
+    arguments: dict[str, Any],
+    database: LabelledVectors,
+    queries: LabelledVectors,
+) -> "tuple[SearchEvaluation, dict[str, InputFile]]":
+    """Evaluate a search of the database for the queries, after saying what was read, which is returned too."""
+    from proxcode.evaluation import evaluate_search
+
+    given: Any = database.options.proximity(database.labels)
+    read = database.inputs("database", _reads_labels(database, given, fitted), "database ")
+    read |= queries.inputs("queries", _reads_labels(queries, given, fitted), "query ")
+    if training is not None:
+        read |= training.inputs("train", _reads_labels(training, given, fitted), "train ")
+    say(read)
+    samples = database.vectors, queries.vectors, database.labels, queries.labels
+    return evaluate_search(fitted, *samples, proximity=given, **arguments), read
+
+
+def _reads_labels(source: LabelledVectors, given: "Proximity | None", fitted: "Model") -> "Proximity":
+    """Return the proximity that tells which samples have no label: the given one, if it is one of classes."""
+    from proxcode.evaluation.labels import label_proximity
+    from proxcode.proximity import SameLabel
+
+    return label_proximity(source.labels, given if isinstance(given, SameLabel) else None, fitted.proximity_)
 
 
 def _proximity(options: ProximityOptions, y: Any, learned: "Proximity") -> "Proximity | None":
@@ -116,13 +186,3 @@ def check_suffix(figure: Path) -> None:
 def check_figure() -> None:
     """Raise an error before any measurement if no figure can be drawn."""
     import matplotlib.figure  # noqa: F401  raises the error that names the missing package
-
-
-def report(evaluation: "Evaluation", figure: Path) -> str:
-    """Return an evaluation as text: the metrics that any method has, peers without a code, radius and figure."""
-    rows = [row._asdict() for row in evaluation.rows]
-    names = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-    lines = [aligned_columns(names, ([row[name] for name in names] for row in rows))]
-    lines += [f"{method} {bits} bits left out: {reason}" for (method, bits), reason in evaluation.left_out.items()]
-    lines.append(f"Two codes count as near up to Hamming distance {evaluation.model.radius_}.")
-    return "\n".join([*lines, f"Figure: {figure}"])

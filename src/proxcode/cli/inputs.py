@@ -162,6 +162,14 @@ class VectorFile:
     key: str | None = None
     columns: str | None = None
 
+    @classmethod
+    def named(cls, source: str, key: str | None = None, columns: str | None = None) -> "VectorFile":
+        """Return the file of "FILE", or of "FILE:KEY" with an array of its own."""
+        from proxcode.files import split_column
+
+        path, own_key = split_column(source)
+        return cls(path, own_key or key, columns)
+
     @property
     def column_list(self) -> list[str] | None:
         """The columns to use, None for all."""

@@ -14,6 +14,22 @@ if TYPE_CHECKING:
 
 # Below this magnitude a float represents every integer exactly.
 EXACT_INTEGERS = 2.0**53
+# What text shows for a key of JSON, where it is not the key itself.
+LABELS = {
+    "radius": "near up to distance",
+    "loss in learning": "share of misplaced pairs in learning",
+    "training loss": "share of misplaced training pairs",
+    "near pairs within radius": "near pairs up to that distance",
+    "near pairs within radius in fit": "near pairs up to that distance in fit",
+    "far pairs within radius": "far pairs up to that distance",
+    "far pairs within radius in fit": "far pairs up to that distance in fit",
+    "misplaced_share": "share of misplaced pairs",
+    "pr_area": "PR area",
+    "map": "mAP",
+    "search_ms": "search ms",
+    "encode_ms": "encode ms",
+    "fit_seconds": "fit s",
+}
 # Optional packages and the extra of proxcode that installs each of them.
 EXTRAS = {"matplotlib": "plots", "pyarrow": "tables", "h5py": "tables", "skops": "skops"}
 REMEDIES = dict.fromkeys(
@@ -44,14 +60,27 @@ def facts(record: Mapping[str, Any]) -> str:
 
     Examples
     --------
-    >>> print(facts({"kind": "model", "training loss": 0.0125, "samples": 59000, "value": 19620.0}))
-    kind           model
-    training loss  0.0125
-    samples        59,000
-    value          19,620
+    >>> print(facts({"kind": "model", "radius": 13, "samples": 59000, "value": 19620.0}))
+    kind                 model
+    near up to distance  13
+    samples              59,000
+    value                19,620
     """
-    width = max(map(len, record), default=0)
-    return "\n".join(f"{name:{width}}  {cell(value, grouped=True)}" for name, value in record.items())
+    labels = [label(name) for name in record]
+    width = max(map(len, labels), default=0)
+    values = (cell(value, grouped=True) for value in record.values())
+    return "\n".join(f"{text:{width}}  {value}" for text, value in zip(labels, values, strict=True))
+
+
+def label(name: str) -> str:
+    """Return what text shows for a key of JSON.
+
+    Examples
+    --------
+    >>> label("pr_area"), label("bits")
+    ('PR area', 'bits')
+    """
+    return LABELS.get(name, name)
 
 
 def learned_figures(history: "Sequence[BitRecord]", training_loss: float | None) -> dict[str, Any]:
@@ -77,10 +106,10 @@ def aligned_columns(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
 
     Examples
     --------
-    >>> print(aligned_columns(["method", "bits", "auc"], [["PPC", 8, 0.5], ["LSH", 16, None]]))
-    method  bits     auc
-    PPC        8  0.5000
-    LSH       16       -
+    >>> print(aligned_columns(["method", "bits", "PR area"], [["proxcode", 8, 0.5], ["LSH", 16, None]]))
+    method    bits  PR area
+    proxcode     8   0.5000
+    LSH         16        -
     """
     by_column = list(zip(*rows, strict=True)) or [()] * len(names)
     aligned = []

@@ -3,7 +3,7 @@
 `PEERS` maps the names of the methods to their classes; `QUANTISERS` are those that need FAISS.
 """
 
-from proxcode.peers._base import Peer, SupervisedPeer
+from proxcode.peers._base import OptionallySupervisedPeer, Peer, SupervisedPeer
 from proxcode.peers.agh import AGH, TwoLayerAGH
 from proxcode.peers.bre import BRE
 from proxcode.peers.cca_itq import CCAITQ
@@ -58,5 +58,6 @@ PEERS: dict[str, type[Peer]] = {
 __all__ = [
     "AGH", "BRE", "CCAITQ", "COSDISH", "DGH", "IMHTSNE", "ITQ", "KMH", "KSH", "LDAITQ", "LGHSR", "LSH", "MLH", "PEERS",
     "QUANTISERS", "SDH", "SGH", "TSH", "WCWITQ", "ClassifierCode", "FaissITQ", "FaissPQ", "FaissRaBitQ", "FastHash",
-    "Hadamard", "IMHLaplacian", "Peer", "Sign", "SpectralHashing", "SupervisedPeer", "TwoLayerAGH",
+    "Hadamard", "IMHLaplacian", "OptionallySupervisedPeer", "Peer", "Sign", "SpectralHashing", "SupervisedPeer",
+    "TwoLayerAGH",
 ]  # fmt: skip

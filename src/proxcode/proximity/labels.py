@@ -81,7 +81,7 @@ class SameLabel(Proximity):
     def find_pairs(self, X: NDArray[Any], y: Any = None) -> FoundPairs:
         """Return the pairs of samples with a label; those with equal labels are near."""
         classes = self.read(y)
-        self._check_minus_one(y, classes)
+        self.check_minus_one(y, classes)
         return self._pairs_of(classes, len(X))
 
     def find_numbered_pairs(self, X: NDArray[Any], y: Any) -> FoundPairs:
@@ -133,7 +133,7 @@ class SameLabel(Proximity):
             raise ValueError("y=None: SameLabel needs labels; call fit(X, y), or use WithinRadius().")
         return class_numbers(y, self.unlabelled)
 
-    def _check_minus_one(self, y: Any, classes: NDArray[np.int64]) -> None:
+    def check_minus_one(self, y: Any, classes: NDArray[np.int64]) -> None:
         """Raise ValueError for one class and samples of label -1, which are probably the other class."""
         if self.unlabelled == -1 and classes.max(initial=-1) == 0 and class_numbers(y).max() == 1:
             raise ValueError(

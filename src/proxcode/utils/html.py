@@ -38,14 +38,14 @@ def summary_html(model: Any) -> str:
     """Return an HTML summary of a fitted model: learned quantities, loss per bit and the diagram of its parameters."""
     losses = [record.loss for record in model.history_]
     terms = {
-        "code": f"{model.n_bits_:,} bits, near up to Hamming distance {model.radius_:,}",
+        "code": f"{model.n_bits_:,} bits, near up to distance {model.radius_:,}",
         "learned from": f"{len(model.codes_):,} samples x {model.n_features_in_:,} features",
         "near means": model.proximity_.describe(),
         "hash function": repr(model.hash_function_),
-        "loss in learning": f"{losses[-1]:.2%} of pairs misplaced",
+        "share of misplaced pairs in learning": f"{losses[-1]:.2%}",
     }
     if not math.isnan(model.training_loss_):
-        terms["training loss"] = f"{model.training_loss_:.2%} of pairs misplaced"
+        terms["share of misplaced training pairs"] = f"{model.training_loss_:.2%}"
     seconds = sum(record.seconds for record in model.history_)
     # Model files do not store the times.
     if not math.isnan(seconds):
@@ -72,7 +72,9 @@ def loss_svg(losses: Sequence[float]) -> str:
     if len(points) == 1:
         points.append((WIDTH - MARGIN, points[0][1]))
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-    label = f"loss in learning from {losses[0]:.2%} at bit 1 to {losses[-1]:.2%} at bit {len(losses)}"
+    label = (
+        f"share of misplaced pairs in learning from {losses[0]:.2%} at bit 1 to {losses[-1]:.2%} at bit {len(losses)}"
+    )
     return (
         f'<figure style="margin:0"><svg role="img" aria-label="{label}" width="{WIDTH}" height="{HEIGHT}" '
         f'viewBox="0 0 {WIDTH} {HEIGHT}" fill="none" stroke="currentColor"><title>{label}</title>'

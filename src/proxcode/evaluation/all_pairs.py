@@ -1,19 +1,17 @@
-"""Evaluation of a fitted model on given samples, compared with other hashing methods.
+"""Evaluation on all pairs of one set of samples, compared with other hashing methods.
 
 1. The model's own proximity, or another one, decides which pairs of the samples are near and far.
 2. The samples are encoded once; shorter codes are prefixes of the full code.
-3. Each peer is fitted at each code length, without labels.
+3. Each peer is fitted at each code length.
 4. Near and far pairs are counted by Hamming distance; all measures except mAP follow from these counts.
 5. mAP follows from the counts of each query, for at most 2,000 queries.
 
 Counts are summed block by block: no n x n matrix is formed.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import product
-from time import perf_counter
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,17 +21,23 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from proxcode.code import ProximityPreservingCode
+from proxcode.evaluation.methods import (
+    MODEL,
+    Training,
+    check_lengths,
+    check_peers,
+    encode_ms,
+    fit_seconds,
+    fitted_peers,
+)
 from proxcode.hamming import Codes, GrowingCode, distances, pack, unpack
 from proxcode.metrics import Counts, area_under_curve, count_pairs, mean_average_precision, precision_recall
 from proxcode.pairs import FoundPairs, Pairs
-from proxcode.peers import PEERS
 from proxcode.pipeline import CodePipeline, Model
 from proxcode.proximity import GivenPairs, Proximity, SameLabel, SharedLabel, default_proximity
 from proxcode.threshold import loss
-from proxcode.utils.progress import track
-from proxcode.utils.validation import check_component, check_integer, check_samples
+from proxcode.utils.validation import check_component, check_samples
 
-MODEL = "PPC"
 MAX_QUERIES = 2000
 
 
@@ -43,19 +47,21 @@ class Row(NamedTuple):
     Attributes
     ----------
     method : str
-        "PPC" for the model, otherwise a name from `proxcode.peers.PEERS`.
+        "proxcode" for the model, otherwise a name from `proxcode.peers.PEERS`.
     bits : int
         Code length.
-    loss : float
-        Share of misplaced pairs, near ones beyond or far ones within the Hamming threshold that is best for these
+    misplaced_share : float
+        Share of misplaced pairs: near ones beyond or far ones within the Hamming threshold that is best for these
         pairs.
-    auc : float
-        Area under the precision-recall curve over Hamming thresholds.
+    pr_area : float
+        PR area: the area under the precision-recall curve over Hamming thresholds.
     map : float or None
         Mean average precision of samples used as queries that rank all others; None if most pairs are unknown.
-    seconds : float or None
-        Fit time. For the model the time of its bits alone, without the computations that all bits share; None if the
-        model was loaded from a file, which does not store times.
+    fit_seconds : float or None
+        Seconds of the fit. For the model those of its bits alone, without the computations that all bits share; None if
+        the model was loaded from a file, which does not store times.
+    encode_ms : float
+        Milliseconds to encode a sample, in one call for up to 1,000 samples.
     precision, recall : float or None
         Precision and recall of the pairs within the learned `radius_`, for the model at its full length, otherwise
         None. Precision is also None if no pair is within the radius.
@@ -63,12 +69,20 @@ class Row(NamedTuple):
 
     method: str
     bits: int
-    loss: float
-    auc: float
+    misplaced_share: float
+    pr_area: float
     map: float | None
-    seconds: float | None
+    fit_seconds: float | None
+    encode_ms: float
     precision: float | None = None
     recall: float | None = None
+
+
+class Times(NamedTuple):
+    """Times of one method at one code length, as in `Row`."""
+
+    fit_seconds: float | None
+    encode_ms: float
 
 
 @dataclass
@@ -86,6 +100,8 @@ class Evaluation:
         Numbers of near and far pairs by Hamming distance, for each row.
     left_out : dict of (method, bits) to str
         Reason why a peer has no code of a length.
+    n_unlabelled : int or None
+        Number of samples without a label, which take no part; None where near pairs are not those of a class.
     """
 
     model: ProximityPreservingCode
@@ -93,6 +109,7 @@ class Evaluation:
     rows: list[Row] = field(default_factory=list)
     histograms: dict[tuple[str, int], tuple[Counts, Counts]] = field(default_factory=dict)
     left_out: dict[tuple[str, int], str] = field(default_factory=dict)
+    n_unlabelled: int | None = None
 
     @property
     def longest(self) -> int:
@@ -121,8 +138,9 @@ def evaluate(
     *,
     proximity: Proximity | None = None,
     lengths: Iterable[int] | None = None,
-    peers: Iterable[str] = ("LSH", "ITQ"),
+    peers: Iterable[str] | None = None,
     train: ArrayLike | None = None,
+    train_labels: Any = None,
     verbose: bool = False,
 ) -> Evaluation:
     """Evaluate a fitted model on all pairs of the given samples, compared with peers of the same code lengths.
@@ -141,12 +159,14 @@ def evaluate(
         model of `GivenPairs`, whose pairs refer to the training samples, is then evaluated by the labels y.
     lengths : iterable of int, default=None
         Code lengths, at most that of the model. None: 8, 16, 32, ... and the model's own length.
-    peers : iterable of str, default=("LSH", "ITQ")
-        Names from `proxcode.peers.PEERS`. Peers are fitted without labels, with `random_state=0`. A peer that does not
-        support a code length is left out at that length.
+    peers : iterable of str, default=None
+        Names from `proxcode.peers.PEERS`. Peers are fitted with `random_state=0`. A peer that does not support a code
+        length is left out at that length. None: LSH and ITQ, and with `train_labels` Hadamard and WCW-ITQ.
     train : array of shape (n_train, n_features), default=None
         Samples that the peers are fitted to, preferably the training samples of the model. None: X itself, which
         favours the peers.
+    train_labels : labels (n_train,), default=None
+        Class labels of `train`, for peers that learn from them: these are fitted to the samples with a label.
     verbose : bool, default=False
         Whether to show progress on standard error.
 
@@ -168,46 +188,38 @@ def evaluate(
     >>> model = ProximityPreservingCode(n_bits=16, random_state=0).fit(X[:1000], y[:1000])
     >>> evaluation = evaluate(model, X[1000:], y[1000:], train=X[:1000])
     >>> [(row.method, row.bits) for row in evaluation.rows]
-    [('PPC', 8), ('PPC', 16), ('LSH', 8), ('LSH', 16), ('ITQ', 8), ('ITQ', 16)]
+    [('proxcode', 8), ('proxcode', 16), ('LSH', 8), ('LSH', 16), ('ITQ', 8), ('ITQ', 16)]
     """
     check_is_fitted(model, "n_bits_")
+    if train is None and train_labels is not None:
+        raise ValueError("train_labels are given without train: pass the samples that they belong to.")
     if isinstance(model, CodePipeline):
         X, train = model.preprocess(X), None if train is None else model.preprocess(train)
         model = model[-1]
-    names = [peers] if isinstance(peers, str) else list(dict.fromkeys(peers))
-    for name in names:
-        if name not in PEERS:
-            raise ValueError(f"peers={name!r}: expected names from {', '.join(PEERS)}.")
-    longest = model.n_bits_
-    if lengths is None:
-        shorter = [2**k for k in range(3, 11) if 2**k < longest]
-        lengths = [*shorter, longest] if model.hash_function_.has_prefixes else [longest]
-    code_lengths = sorted({check_integer("lengths", bits, 1, longest) for bits in lengths})
-    if not code_lengths:
-        raise ValueError(f"lengths is empty: pass integers from 1 to {longest}, or None.")
+    names = check_peers(peers, train_labels is not None)
+    code_lengths = check_lengths(model, lengths)
     samples = check_samples(model, X, reset=False)
     train_samples = samples if train is None else check_samples(model, train, reset=False)
-    found = _find_pairs(model, proximity, samples, y)
+    fitted = _fitted_proximity(model, proximity, samples, y)
+    of_classes = fitted if isinstance(fitted, SameLabel) else None
+    found = fitted.find_pairs(samples, y)
     codes = model.encode(X)
-    evaluation = Evaluation(model, unpack(codes, longest))
+    n_unlabelled = None if of_classes is None else len(samples) - len(found.samples)
+    evaluation = Evaluation(model, unpack(codes, model.n_bits_), n_unlabelled=n_unlabelled)
     for bits in code_lengths:
-        seconds = sum(record.seconds for record in model.history_[:bits])
-        _add(evaluation, found, (MODEL, bits), codes, None if math.isnan(seconds) else seconds)
-    for key in track(product(names, code_lengths), "measured", "codes of peers", shown=verbose):
-        start = perf_counter()
-        try:
-            peer = PEERS[key[0]](n_bits=key[1], random_state=0).fit(train_samples)
-        except ValueError as error:
-            # The samples are valid, so the error says which code lengths the method does not support.
-            evaluation.left_out[key] = str(error)
-            continue
-        seconds = perf_counter() - start
-        _add(evaluation, found, key, peer.encode(samples), seconds)
+        times = Times(fit_seconds(model, bits), encode_ms(partial(model.encode, n_bits=bits), X))
+        _add(evaluation, found, (MODEL, bits), codes, times)
+    training = Training.read(train_samples, train_labels, of_classes, model.proximity_)
+    for name, peer, seconds in fitted_peers(names, code_lengths, training, evaluation.left_out, verbose=verbose):
+        times = Times(seconds, encode_ms(peer.encode, samples))
+        _add(evaluation, found, (name, peer.n_bits_), peer.encode(samples), times)
     return evaluation
 
 
-def _find_pairs(model: ProximityPreservingCode, proximity: Proximity | None, X: NDArray[Any], y: Any) -> FoundPairs:
-    """Return the near and far pairs of the samples, by the given proximity or by the model's own."""
+def _fitted_proximity(
+    model: ProximityPreservingCode, proximity: Proximity | None, X: NDArray[Any], y: Any
+) -> Proximity:
+    """Return the given proximity, fitted to the samples unless it is fitted already, or the model's own."""
     if proximity is None:
         proximity = model.proximity_
         if y is None and isinstance(proximity, SameLabel | SharedLabel | GivenPairs):
@@ -222,10 +234,10 @@ def _find_pairs(model: ProximityPreservingCode, proximity: Proximity | None, X: 
         check_is_fitted(proximity)
     except NotFittedError:
         proximity = clone(proximity).fit(X, y)
-    return proximity.find_pairs(X, y)
+    return proximity
 
 
-def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes: Codes, seconds: float | None) -> None:
+def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes: Codes, times: Times) -> None:
     """Add the counts and the row of one method and code length to an evaluation."""
     model, n_bits = evaluation.model, key[1]
     codes = codes[found.samples]
@@ -244,10 +256,11 @@ def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes:
     evaluation.rows.append(
         Row(
             *key,
-            loss=loss(near, far),
-            auc=area_under_curve(precision_recall(near, far)),
+            misplaced_share=loss(near, far),
+            pr_area=area_under_curve(precision_recall(near, far)),
             map=_mean_average_precision(found.pairs, codes, n_bits),
-            seconds=seconds,
+            fit_seconds=times.fit_seconds,
+            encode_ms=times.encode_ms,
             precision=precision,
             recall=recall,
         )
