@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from helpers.command_line import call
+from helpers.command_line import READ, call
 from proxcode import ProximityPreservingCode
 from proxcode.cli import main
 from proxcode.cli.encode import BLOCK
@@ -117,9 +117,10 @@ def test_a_verbose_fit_writes_lines_to_a_pipe(digits, capsys, monkeypatch):
 
 
 def lines_of(*arguments):
+    """Return what a command writes to standard error, but for the lines that say what was read."""
     result = CliRunner().invoke(main, [str(argument) for argument in arguments])
     assert result.exit_code == 0, result.output
-    return result.stderr.splitlines()
+    return READ.sub("", result.stderr).splitlines()
 
 
 def test_commands_write_lines_to_a_pipe(digits, tmp_path, monkeypatch):
