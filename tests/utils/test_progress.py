@@ -102,7 +102,7 @@ def test_durations(seconds, text):
     assert duration(seconds) == text
 
 
-LINE = r"learned (5 of 5 bits|\d of 5 bits, \d+ s left), loss \d\.\d{4}"
+LINE = r"learned (5 of 5 bits|\d of 5 bits, \d+ s left), share of misplaced pairs \d\.\d{4}"
 
 
 def test_a_verbose_fit_writes_lines_to_a_pipe(digits, capsys, monkeypatch):

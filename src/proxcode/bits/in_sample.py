@@ -138,7 +138,7 @@ def in_sample_code(
     with ProgressDisplay("learned", "bits", n_bits, shown=verbose) as progress, one_blas_thread:
         while not is_done(history, n_bits, target):
             history.append(loop.step())
-            progress.update(note=f"loss {history[-1].loss:.4f}")
+            progress.update(note=f"share of misplaced pairs {history[-1].loss:.4f}")
     last = history[-1]
     return InSampleCode(
         codes=code.packed(),
