@@ -18,6 +18,7 @@ from proxcode import (
     open_samples,
     unpack,
 )
+from proxcode.hashing.encoder import without_codes
 from proxcode.hashing.memory import row_digests
 from proxcode.model.learned import Update
 
@@ -140,7 +141,73 @@ def test_digests_tell_samples_apart():
     assert row_digests(X).min() >= 0
 
 
+def test_copies_with_several_labels_are_known_with_each_of_them(old, new):
+    X, y = joined(old, (old[0][:3], (old[1][:3] + 1) % 9))
+    model = fit((X, y)).update(X, y)
+    assert model.updates_ == [Update(0, 0, len(X), 0, [])]
+    assert model.update(*new).extend(N_BITS + 1, X, y).n_bits_ == N_BITS + 1
+    # A further sample that is named twice counts once, with its last label.
+    twice = fit(old).update(np.vstack([new[0], new[0]]), np.append(np.full(80, 3), new[1]))
+    np.testing.assert_array_equal(twice.scores(old[0]), fit(old).update(*new).scores(old[0]))
+    assert twice.updates_ == [Update(80, 0, 80, 0, [NEW])]
+
+
+def test_samples_that_single_precision_confuses_are_not_updated(old):
+    X, y = old
+    model = fit((X + 1e9, y))
+    with pytest.raises(ValueError, match="keeps no sums"):
+        model.update(X[:1] + 1e9, [8])
+    with pytest.raises(ValueError, match="samples differ in double precision alone; subtract their mean first"):
+        fit((X + 1e9, y), KernelHash(updatable=True)).update(X[:1] + 1e9, [8])
+
+
 # Stored codes
+
+
+def test_a_class_of_relabelled_samples_gets_a_code(tmp_path):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 3000)
+    X = rng.normal(size=(4, 8))[y] * 3 + rng.normal(size=(3000, 8))
+    model = fit((X, y), KernelHash(n_landmarks=100))
+    own = row_digests(model.hash_function_.memory_.exemplars)
+    others = np.flatnonzero(~np.isin(row_digests(X * model._unit), own))
+    model.update(X[others[:20]], ["new"] * 20).save(tmp_path / "m.proxcode")
+    loaded = ProximityPreservingCode.load(tmp_path / "m.proxcode")
+    assert loaded.hash_function_.label_codes_[4].any()
+    assert loaded.updates_ == [Update(0, 20, 0, 0, ["new"])]
+
+
+def test_a_mistake_can_be_undone(old, held_out):
+    X, y = old
+    is_four = y == 4
+    model = fit(old)
+    stored, is_old = model.encode(X), held_out[1] != NEW
+    queries, labels = held_out[0][is_old], held_out[1][is_old]
+    before = precision_at_10(stored, y, model.encode(queries), labels)
+    model.update(X[is_four], np.full(is_four.sum(), 5))
+    assert model.hash_function_.memory_.class_counts[model.proximity_.classes_.index(4)] == 0
+    model.update(X[is_four], y[is_four])
+    assert_regression_of(model, X, y)
+    assert precision_at_10(stored, y, model.encode(queries), labels) > before - 0.02
+
+
+def test_a_class_with_another_name_keeps_its_code(old, held_out):
+    X, y = old
+    model = fit(old)
+    stored, is_old = model.encode(X), held_out[1] != NEW
+    names = np.array([f"digit {label}" for label in range(10)])
+    model.update(X, names[y])
+    assert model.updates_[0].n_relabelled == len(X)
+    found = precision_at_10(stored, y, model.encode(held_out[0][is_old]), held_out[1][is_old])
+    assert found > 0.9
+
+
+def test_labels_without_a_sample_are_no_new_classes(old, new, tmp_path):
+    X, y = np.vstack([new[0][:5], old[0][:1], old[0][:1]]), [NEW] * 5 + ["ghost", int(old[1][0])]
+    model = fit(old).update(X, y)
+    assert model.updates_ == [Update(5, 0, 2, 0, [NEW])]
+    model.save(tmp_path / "m.proxcode")
+    np.testing.assert_array_equal(ProximityPreservingCode.load(tmp_path / "m.proxcode").scores(X), model.scores(X))
 
 
 def test_stored_codes_stay_valid_and_a_new_class_is_found(old, new, held_out):
@@ -248,6 +315,31 @@ def test_extend_learns_the_samples_that_it_does_not_know(old, new):
     model = fit(old).extend(N_BITS + 2, *joined(old, new))
     assert model.updates_ == [Update(80, 0, 900, 0, [NEW])]
     assert_regression_of(model, *joined(old, new))
+
+
+def test_extend_with_some_classes_keeps_the_mean_codes_of_others(old):
+    X, y = old
+    model = fit(old)
+    before = model.hash_function_.label_codes_
+    after = model.extend(N_BITS + 2, X[y < 6], y[y < 6]).hash_function_.label_codes_
+    assert np.abs(after[:, :N_BITS] - before).max() < 0.4
+    assert np.abs(after).mean(axis=1).min() > 0.5
+
+
+def test_an_updated_model_is_no_checkpoint(old, new, tmp_path):
+    path = tmp_path / "m.checkpoint"
+    ProximityPreservingCode(N_BITS, random_state=0).fit(*old, checkpoint=path)
+    ProximityPreservingCode.load(path).update(*new).save(path)
+    with pytest.raises(ValueError, match="holds a model that was updated: pass another name, or delete it"):
+        ProximityPreservingCode(N_BITS, random_state=0).fit(*old, checkpoint=path)
+
+
+def test_workers_get_no_sums(old):
+    model = fit(old)
+    assert len(pickle.dumps(without_codes(model))) < len(pickle.dumps(model)) / 2
+    compute, _ = model.hash_function_.feature_map(np.float64)
+    assert compute.inputs.__self__.memory_ is None
+    assert model.hash_function_.memory_ is not None
 
 
 def test_extend_changes_no_labels(old, new):

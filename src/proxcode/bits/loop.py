@@ -24,7 +24,7 @@ from proxcode.cut import Cut, SignedGraph
 from proxcode.cut.result import signs_of
 from proxcode.hamming import Codes, GrowingCode, pack, unpack
 from proxcode.hashing import HashedBit, HashFunction, HashTraining
-from proxcode.hashing.encoder import codes_of
+from proxcode.hashing.encoder import codes_of, without_codes
 from proxcode.hashing.joint import JointHash
 from proxcode.metrics import BitRecord, radius_of
 from proxcode.pairs import CodedPairs, FoundPairs, Pairs
@@ -171,7 +171,7 @@ class BitLoop:
             Number of samples whose pairs take part in learning.
         """
         hash_function.finish(self.training, n_bits)
-        codes = codes_of(hash_function, X, n_bits)
+        codes = codes_of(without_codes(hash_function), X, n_bits)
         if not self.rules.error_correction:
             codes[self.samples] = pack(unpack(self.code.packed(), n_bits))
         encoded = GrowingCode.from_packed(codes[self.samples], n_bits)

@@ -18,9 +18,7 @@ from proxcode.utils.rows import Index, evenly_spaced
 MAX_KNOWN, MAX_NEW = 1000, 50
 
 
-def new_class_codes(
-    classes: Index, known_bits: NDArray[np.int8], n_known_classes: int, rules: Rules
-) -> NDArray[np.int8]:
+def new_class_codes(classes: Index, known_bits: NDArray[np.int8], new_classes: Index, rules: Rules) -> NDArray[np.int8]:
     """Return a code of -1 and +1 for each new class, shape (n_new_classes, n_bits).
 
     Parameters
@@ -29,19 +27,17 @@ def new_class_codes(
         Samples of known classes, then those of new ones.
     known_bits : ndarray of int8, shape (n_known, n_bits)
         Bits, -1 or +1, of the samples of known classes.
-    n_known_classes : int
-        Classes from this number on are new.
+    new_classes : ndarray of int
     rules : Rules
 
     Examples
     --------
     >>> known = np.repeat([[1, 1, 1, 1], [1, 1, -1, -1]], 5, axis=0).astype(np.int8)
-    >>> new_class_codes(np.repeat([0, 1, 2], 5), known, 2, Rules.resolved(None, None, None))
+    >>> new_class_codes(np.repeat([0, 1, 2], 5), known, np.array([2]), Rules.resolved(None, None, None))
     array([[-1, -1,  1, -1]], dtype=int8)
     """
     n_known, n_bits = known_bits.shape
-    new_classes = range(n_known_classes, int(classes.max()) + 1)
-    if not new_classes:
+    if len(new_classes) == 0:
         return np.empty((0, n_bits), np.int8)
     chosen = [evenly_spaced(n_known, MAX_KNOWN)]
     for label in new_classes:

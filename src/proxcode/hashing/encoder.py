@@ -39,14 +39,16 @@ class _Codes:
 
 
 def without_codes(model: Any) -> Any:
-    """Return a copy of a fitted model without what a worker does not need: training codes, and sums for updates."""
+    """Return a copy of a model, pipeline or hash function without what encoding does not need: codes, and sums."""
     light = copy(model)
     if hasattr(light, "codes_"):
+        # Of a pipeline this also copies the last step.
         light.codes_ = light.codes_[:0]
-    # That of a pipeline belongs to its last step.
-    if getattr(vars(light).get("hash_function_"), "memory_", None) is not None:
-        light.hash_function_ = copy(light.hash_function_)
-        light.hash_function_.memory_ = None
+    last = light.steps[-1][1] if hasattr(light, "steps") else light
+    if hasattr(last, "without_memory"):
+        return last.without_memory()
+    if hasattr(getattr(last, "hash_function_", None), "without_memory"):
+        last.hash_function_ = last.hash_function_.without_memory()
     return light
 
 

@@ -15,16 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from proxcode.cut.result import signs_of
 from proxcode.hashing.base import Matrix, Vector
+from proxcode.hashing.exemplars import choose_exemplars
 from proxcode.hashing.features import FIT_BLOCK, FeatureMap, FeatureSums
 from proxcode.storage.state import State
-from proxcode.utils.rows import Index, evenly_spaced
+from proxcode.utils.rows import Index
 from proxcode.utils.samples import Samples, as_samples, select
 
-# Number of exemplars, shared among the classes by their sizes, and the least number for a class with so many samples.
-MAX_EXEMPLARS, MIN_EXEMPLARS = 2000, 10
-# Samples of a new class that an update learns its bits from.
-NEW_EXEMPLARS = 200
 # Digests have 63 bits: a file holds them as int64.
 DIGEST_BITS = 63
 _DIGEST_SEED = 20200207
@@ -82,10 +80,26 @@ class Memory:
         """Sums over samples of centred features times labels."""
         return 2.0 * (self.class_sums - np.outer(self.mean, self.class_counts))
 
-    def classes_of(self, digests: Index) -> Index:
-        """Return the classes of samples by their digests, -1 for those that are not known."""
-        place = np.minimum(np.searchsorted(self.digests, digests), len(self.digests) - 1)
-        return np.where(self.digests[place] == digests, self.digest_classes[place], -1)
+    def compared(self, digests: Index, classes: Index) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return which samples are known, and which of these never had the class that is given."""
+        first, stop = (np.searchsorted(self.digests, digests, side) for side in ("left", "right"))
+        is_known = stop > first
+        is_changed = is_known.copy()
+        # A sample may have been in the training set several times, with several labels.
+        for copy in range(int((stop - first).max(initial=0))):
+            place = np.minimum(first + copy, stop - 1)
+            is_changed &= self.digest_classes[place] != classes
+        return is_known, is_changed
+
+    def label_codes(self, directions: Matrix, before: Matrix | None) -> Vector:
+        """Return the mean code of the exemplars of each class; that from before, or zeros, for classes without any."""
+        codes = np.zeros((self.n_classes, len(directions)))
+        if before is not None:
+            codes[: len(before), : before.shape[1]] = before
+        bits = signs_of(self.exemplar_values @ directions[:, :-1].T + directions[:, -1])
+        for label in np.unique(self.exemplar_classes):
+            codes[label] = bits[self.exemplar_classes == label].mean(axis=0)
+        return codes
 
     def with_classes(self, n_classes: int) -> Memory:
         """Return a memory with room for further classes, which have no samples yet."""
@@ -134,10 +148,12 @@ class Memory:
         place = order[np.minimum(np.searchsorted(digests[order], own), len(order) - 1)]
         is_moved = digests[place] == own
         exemplar_classes[is_moved] = classes[place[is_moved]]
+        counts = self.class_counts + moved.sum(axis=0)
         return replace(
             self,
-            class_sums=self.class_sums + class_sums,
-            class_counts=self.class_counts + moved.sum(axis=0),
+            # Of a class that has lost all samples nothing must remain, not even rounding.
+            class_sums=np.where(counts > 0, self.class_sums + class_sums, 0.0),
+            class_counts=counts,
             digest_classes=digest_classes,
             exemplar_classes=exemplar_classes,
         )
@@ -169,8 +185,12 @@ class Memory:
         gram += np.tril(gram, -1).T
         counts = state.array("class_counts", "n_labels", below=n + 1)
         digests = state.array("digests", "n_remembered", below=1 << DIGEST_BITS)
-        if counts.sum() != n or (np.diff(digests) < 0).any():
+        digest_classes = state.array("digest_classes", "n_remembered", below=n_classes)
+        if (np.bincount(digest_classes, minlength=n_classes) != counts).any() or (np.diff(digests) < 0).any():
             raise ValueError("its sums and digests do not belong together; save the model again")
+        exemplars = state.array("exemplars", "n_exemplars", "n_features")
+        if len(exemplars) == 0:
+            raise ValueError("its array 'exemplars' is empty; save the model again")
         return cls(
             n=n,
             gram=gram,
@@ -178,16 +198,16 @@ class Memory:
             class_sums=state.array("class_sums", "n_inputs", "n_labels"),
             class_counts=counts,
             digests=digests,
-            digest_classes=state.array("digest_classes", "n_remembered", below=n_classes),
-            exemplars=state.array("exemplars", "n_exemplars", "n_features"),
+            digest_classes=digest_classes,
+            exemplars=exemplars,
             exemplar_classes=state.array("exemplar_classes", "n_exemplars", below=n_classes),
             exemplar_values=state.array("exemplar_values", "n_exemplars", "n_labels"),
             is_updated=bool(state.values["is_updated"]),
         )
 
 
-def row_digests(X: Matrix | Samples) -> Index:
-    """Return a digest of each sample, of its values in single precision.
+def row_digests(X: Matrix | Samples, exact: bool = False) -> Index:
+    """Return a digest of each sample, of its values in single precision, or with `exact` in their own.
 
     Examples
     --------
@@ -196,15 +216,20 @@ def row_digests(X: Matrix | Samples) -> Index:
     (True, False)
     """
     digests = np.empty(len(X), np.int64)
-    for rows, block in as_samples(X).map(_digests_of, FIT_BLOCK):
+    for rows, block in as_samples(X).map(_exact_digests if exact else _digests, FIT_BLOCK):
         digests[rows] = block
     return digests
 
 
-def _digests_of(X: Matrix) -> Index:
+def _digests(X: Matrix) -> Index:
+    with np.errstate(over="ignore"):
+        return _exact_digests(X.astype(np.float32))
+
+
+def _exact_digests(X: Matrix) -> Index:
     # Adding 0 makes -0 equal to 0.
-    words = np.ascontiguousarray(X + np.float32(0), np.float32).view(np.uint32).astype(np.uint64)
-    factors = np.random.default_rng(_DIGEST_SEED).integers(2**63, size=X.shape[1], dtype=np.uint64)
+    words = np.ascontiguousarray(X + X.dtype.type(0)).view(np.uint32).astype(np.uint64)
+    factors = np.random.default_rng(_DIGEST_SEED).integers(2**63, size=words.shape[1], dtype=np.uint64)
     # Numbers such as 0.5 end in many zeros: their bits are spread before they are multiplied.
     words *= _MIX
     words ^= words >> np.uint64(32)
@@ -212,38 +237,6 @@ def _digests_of(X: Matrix) -> Index:
     totals = words.sum(axis=1, dtype=np.uint64) * _MIX
     digests: NDArray[np.int64] = ((totals ^ (totals >> np.uint64(29))) >> np.uint64(64 - DIGEST_BITS)).astype(np.int64)
     return digests
-
-
-def choose_exemplars(classes: Index, class_counts: Index) -> Index:
-    """Return the positions of exemplars among samples: evenly spaced ones of each class, in number by its size.
-
-    Examples
-    --------
-    >>> choose_exemplars(np.array([0, 1, 0, 1]), np.array([10_000, 10]))
-    array([0, 1, 2, 3])
-    """
-    quotas = np.maximum(MIN_EXEMPLARS, np.round(MAX_EXEMPLARS * class_counts / class_counts.sum())).astype(int)
-    return _some_of_each(classes, quotas)
-
-
-def further_exemplars(classes: Index, memory: Memory) -> Index:
-    """Return the positions of exemplars among further samples: as dense as those of their class, 200 of a new one."""
-    n_further = np.bincount(classes, minlength=memory.n_classes)
-    n_owned = np.bincount(memory.exemplar_classes, minlength=memory.n_classes)
-    density = n_owned / np.maximum(memory.class_counts - n_further, 1)
-    quotas = np.maximum(np.round(density * n_further), MIN_EXEMPLARS - n_owned).astype(int)
-    return _some_of_each(classes, np.where(n_owned == 0, NEW_EXEMPLARS, np.maximum(quotas, 0)))
-
-
-def _some_of_each(classes: Index, quotas: Index) -> Index:
-    """Return the positions of at most so many samples of each class, evenly spaced among them, in ascending order."""
-    order = np.argsort(classes, kind="stable")
-    chosen = [
-        members[evenly_spaced(len(members), int(quotas[classes[members[0]]]))]
-        for members in np.split(order, np.flatnonzero(np.diff(classes[order])) + 1)
-        if len(members)
-    ]
-    return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
 
 
 def _indicator(classes: Index, n_classes: int, dtype: object) -> Matrix:
@@ -254,9 +247,6 @@ def _indicator(classes: Index, n_classes: int, dtype: object) -> Matrix:
 
 def _sums(X: Matrix | Samples, factors: Matrix, compute: FeatureMap) -> tuple[Matrix, Vector, Matrix]:
     """Return the sums over samples of products of features, of features, and of features times factors."""
-    if len(X) == 0:
-        m, k = compute(np.zeros((1, X.shape[1]), X.dtype)).shape[1], factors.shape[1]
-        return np.zeros((m, m)), np.zeros(m), np.zeros((m, k))
     sums = FeatureSums(compute, 1, np.zeros(factors.shape[1], X.dtype))
     products, total, along = as_samples(X).sum(sums, FIT_BLOCK, (factors,))
     return products, total, along
@@ -272,8 +262,8 @@ def remember(
     moments: Matrix,
     rows: Index,
     values: Matrix,
-) -> Memory:
-    """Return the memory of a fit.
+) -> Memory | None:
+    """Return the memory of a fit; None where samples differ in double precision alone, so that digests confuse them.
 
     Parameters
     ----------
@@ -290,6 +280,8 @@ def remember(
     counts = np.bincount(classes, minlength=n_classes)
     chosen = choose_exemplars(classes[rows], counts)
     digests = row_digests(X)
+    if X.dtype == np.float64 and len(np.unique(digests)) < len(np.unique(row_digests(X, exact=True))):
+        return None
     order = np.argsort(digests, kind="stable")
     return Memory(
         n=len(X),

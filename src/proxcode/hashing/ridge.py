@@ -21,7 +21,7 @@ from proxcode.hashing.features import Features, SignedLabels, along_inputs
 from proxcode.hashing.memory import Memory
 from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
 from proxcode.hashing.training import FeatureTraining, LabelTraining, RidgeTraining
-from proxcode.hashing.updating import MAX_LABELS, UpdatableHash, signed_labels
+from proxcode.hashing.updatable import MAX_LABELS, UpdatableHash, signed_labels
 from proxcode.storage.state import State
 from proxcode.utils.blocks import map_blocks, one_blas_thread
 from proxcode.utils.rows import ALL, Rows, evenly_spaced
@@ -66,24 +66,13 @@ class RidgeHash(UpdatableHash):
         What `update` needs of the training samples.
     """
 
-    label_codes_: Vector | None = None
-
     ridge: float | None
     refine_steps: int | None
     max_samples: int | None = None
-    posteriors_: Posteriors | Unchanged | None
 
     @abstractmethod
     def _choose_inputs(self, X: Matrix, rng: np.random.Generator, *, supervised: bool, kept: bool) -> None:
         """Fix the inputs, given whether labels or pairs say what matters, and whether n x m features will be kept."""
-
-    @abstractmethod
-    def _inputs(self, X: Matrix) -> Matrix:
-        """Return f(x) for each row, a new array in C order."""
-
-    @abstractmethod
-    def _input_root(self) -> Matrix | None:
-        """Return R, upper triangular; None is the identity."""
 
     def n_refine_steps(self, labels: Labels | None) -> int:
         """Return `refine_steps`, by default 15 with labels and 8 without."""
@@ -211,11 +200,17 @@ class RidgeHash(UpdatableHash):
         self.directions_ = np.vstack([self.directions_[:0], *training.bits[:n_bits]])
         self.n_bits_ = n_bits
         if isinstance(training, LabelTraining):
-            self.label_codes_ = training.label_codes(self.directions_)
+            self.label_codes_ = self._label_codes(training)
         if isinstance(training, FeatureTraining):
             with one_blas_thread:
                 for start in range(len(self.coef_) // BIT_PANEL * BIT_PANEL, n_bits, BIT_PANEL):
                     self._append_coefficients(training, slice(start, min(start + BIT_PANEL, n_bits)))
+
+    def _label_codes(self, training: LabelTraining) -> Vector | None:
+        """Return the mean codes of labels; after an update those of the exemplars: samples may lack some labels."""
+        if self.memory_ is not None and self.memory_.is_updated:
+            return self.memory_.label_codes(self.directions_, self.label_codes_)
+        return training.label_codes(self.directions_)
 
     def _append_coefficients(self, training: FeatureTraining, bits: slice) -> None:
         """Append the coefficients of those bits of a panel that have none yet.
@@ -281,7 +276,11 @@ class RidgeHash(UpdatableHash):
             is_common = fitted["slope"] is not None
             slope = check_number("slope", fitted["slope"]) if is_common else state.array("slope", "n_labels")
             self.posteriors_ = Posteriors(slope, state.array("offset", "n_labels"), bool(fitted["exclusive"]))
-        self.memory_ = None if "gram" not in state.arrays else Memory.restored(state, len(self.coef_))
+        self.memory_ = None
+        if "gram" in state.arrays:
+            if not isinstance(self.posteriors_, Posteriors) or not self.posteriors_.exclusive:
+                raise ValueError("its sums are of samples with one label, its posteriors are not; save the model again")
+            self.memory_ = Memory.restored(state, len(self.coef_))
 
     def scores(self, X: Matrix, n_bits: int) -> Vector:
         if self.posteriors_ is None:

@@ -13,130 +13,33 @@ Bits of samples of old classes change only where their margins are small.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from proxcode.cut.result import signs_of
-from proxcode.hashing.base import HashFunction, Labels, Matrix, Vector
+from proxcode.hashing.base import Matrix, Vector
+from proxcode.hashing.exemplars import choose_exemplars, further_exemplars
 from proxcode.hashing.features import (
-    FeatureMap,
-    Features,
     Regression,
-    SignedLabels,
-    TriangularSolver,
     along_inputs,
     factor_of,
     leave_one_out,
 )
-from proxcode.hashing.memory import Memory, choose_exemplars, further_exemplars, remember, row_digests
+from proxcode.hashing.memory import Memory, row_digests
 from proxcode.hashing.posteriors import Posteriors, Unchanged, fit_posteriors
-from proxcode.hashing.training import LabelTraining
 from proxcode.utils.blocks import one_blas_thread
-from proxcode.utils.rows import Index, Rows
+from proxcode.utils.rows import Index
 from proxcode.utils.samples import Samples, select
 
-# Largest number of labels for which bits are directions among posteriors of labels.
-MAX_LABELS = 1024
-# Largest number of features of which the sums that an update needs are kept by default: 16 MB in a file.
-MAX_REMEMBERED = 2000
+if TYPE_CHECKING:
+    from proxcode.hashing.updatable import UpdatableHash
+
 # Penalty of a bit that is fitted again, relative to the mean square of its functions.
 REFIT_RIDGE = 1e-6
-
-
-class UpdatableHash(HashFunction):
-    """What hash functions on ridge regressions need to learn from further samples.
-
-    Attributes
-    ----------
-    memory_ : Memory or None
-        What an update needs of the training samples.
-    """
-
-    updatable: bool | None = None
-    memory_: Memory | None = None
-    ridge_: float
-    coef_: Matrix
-    intercept_: Vector
-    directions_: Matrix
-    posteriors_: Posteriors | Unchanged | None
-    label_codes_: Vector | None
-
-    @abstractmethod
-    def _inputs(self, X: Matrix) -> Matrix:
-        """Return f(x) for each row, a new array in C order."""
-
-    @abstractmethod
-    def _input_root(self) -> Matrix | None:
-        """Return R, upper triangular; None is the identity."""
-
-    def remember(self, features: Features, labels: SignedLabels, rows: Index, values: Matrix) -> None:
-        """Keep what an update needs, unless it is too large or samples have several labels."""
-        if self.updatable is None:
-            is_kept = features.m <= MAX_REMEMBERED
-        elif isinstance(self.updatable, bool | np.bool_):
-            is_kept = bool(self.updatable)
-        else:
-            raise TypeError(f"updatable={self.updatable!r}: expected True, False or None.")
-        if is_kept and ((labels > 0).sum(axis=1) == 1).all():
-            sums = {"gram": features.gram, "mean": features.mean, "moments": features.moments}
-            classes, n_classes = labels.argmax(axis=1), labels.shape[1]
-            self.memory_ = remember(features.X, classes, n_classes, **sums, rows=rows, values=values)
-
-    def feature_map(self, dtype: Any) -> tuple[FeatureMap, Matrix | None]:
-        """Return what computes the features of samples, and R."""
-        root = self._input_root()
-        return FeatureMap(self._inputs, None if root is None else TriangularSolver(root, dtype)), root
-
-    def begin_update(self, X: Matrix | Samples, classes: Index, n_classes: int) -> RidgeUpdate | None:
-        """Begin to learn from further samples, or from other labels of known ones; None where nothing is new.
-
-        Parameters
-        ----------
-        X : ndarray or Samples of shape (n, n_features)
-        classes : ndarray of int, shape (n,)
-            Numbers of labels, as in `begin`; further numbers are new labels.
-        n_classes : int
-            Number of labels after the update.
-        """
-        if self.memory_ is None:
-            raise ValueError(self._why_not_updatable())
-        if n_classes > MAX_LABELS or 2 * n_classes > len(self.memory_.mean):
-            most = min(MAX_LABELS, len(self.memory_.mean) // 2)
-            raise ValueError(f"y brings the number of classes to {n_classes}, above {most}: fit a new model.")
-        return begin_update(self, X, classes, n_classes)
-
-    def for_other_samples(self) -> Self:
-        """Return a copy that learns further bits from any samples in its memory, not from those of its fit alone."""
-        other = copy(self)
-        if self.memory_ is not None:
-            other.memory_ = replace(self.memory_, is_updated=True)
-        return other
-
-    def _why_not_updatable(self) -> str:
-        name = type(self).__name__
-        if not isinstance(self.posteriors_, Posteriors):
-            return f"this model cannot be updated: its {name} did not learn from one label per sample; fit a new model."
-        return f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True)."
-
-    def begin_updated(self, X: Matrix | Samples, labels: Labels, rows: Rows) -> LabelTraining:
-        """Return a training on samples that are all in the memory, for further bits after an update."""
-        memory: Memory = self.memory_  # type: ignore[assignment]
-        chosen = np.arange(len(X))[rows]
-        with one_blas_thread:
-            compute, _ = self.feature_map(X.dtype)
-            regression = regression_of(memory, self.ridge_)
-            signed = np.full((len(chosen), memory.n_classes), -1, np.int8)
-            signed[:, : labels.shape[1]] = signed_labels(labels[chosen])
-            samples = np.asarray(select(X, chosen)[:])
-            scores = leave_one_out(compute, regression, samples, signed - memory.label_mean.astype(X.dtype))
-            training = LabelTraining(self.directions_, self.posteriors_(scores), signed)  # type: ignore[misc]
-        training.refine_steps = self.n_refine_steps(labels)
-        return training
 
 
 @dataclass
@@ -145,17 +48,17 @@ class RidgeUpdate:
 
     Attributes
     ----------
-    n_known_classes : int
-        Number of classes before the update.
+    new_classes : ndarray of int
+        Classes that need a code.
     classes : ndarray of int, shape (n,)
-        Classes of the exemplars that bits are fitted to again: those from before the update, then those of new classes.
-    margins : ndarray of shape (n_before, n_bits)
-        Margins that the exemplars had before the update.
+        Classes of the exemplars that bits are fitted to again: those with known margins, then those of `new_classes`.
+    margins : ndarray of shape (n_known, n_bits)
+        Margins that the exemplars shall have: those from before the update, or those of the code of their class.
     n_added, n_relabelled, n_repeated : int
         Numbers of samples that are new, that have another label than before, and that tell nothing new.
     """
 
-    n_known_classes: int
+    new_classes: Index
     classes: Index
     margins: Vector
     n_added: int
@@ -176,9 +79,9 @@ class RidgeUpdate:
         codewords : ndarray of shape (n_new_classes, n_bits)
             Codes of -1 and +1 that the new classes shall have.
         """
-        is_new = self.classes >= self.n_known_classes
         units = np.abs(self.margins).mean(axis=0)
-        targets = np.vstack([self.margins, codewords[self.classes[is_new] - self.n_known_classes] * units])
+        of_new = np.searchsorted(self.new_classes, self.classes[len(self.margins) :])
+        targets = np.vstack([self.margins, codewords[of_new] * units])
         counts = np.bincount(self.classes, minlength=self._memory.n_classes)
         # Classes count by the numbers of their samples, not of their exemplars.
         weights = (self._memory.class_counts / np.maximum(counts, 1))[self.classes]
@@ -186,13 +89,7 @@ class RidgeUpdate:
         with one_blas_thread:
             after.directions_ = _fitted_directions(self._values, targets, weights)
         after.coef_, after.intercept_, after.posteriors_ = self._coef, self._intercept, self._posteriors
-        margins = self._values[is_new] @ after.directions_[:, :-1].T + after.directions_[:, -1]
-        if after.label_codes_ is not None:
-            new_codes = [
-                signs_of(margins[self.classes[is_new] == label]).mean(axis=0)
-                for label in range(self.n_known_classes, self._memory.n_classes)
-            ]
-            after.label_codes_ = np.vstack([after.label_codes_, *new_codes])
+        after.label_codes_ = self._memory.label_codes(after.directions_, after.label_codes_)
         after.memory_ = _thinned(self._memory)
         return after
 
@@ -213,12 +110,11 @@ def begin_update(before: UpdatableHash, X: Matrix | Samples, classes: Index, n_c
     """
     known: Memory = before.memory_  # type: ignore[assignment]
     digests = row_digests(X)
-    seen = known.classes_of(digests)
-    further = np.flatnonzero(seen < 0)
-    # A sample that is named several times has its last label.
+    # A sample that is named several times counts once, with its last label.
     _, last = np.unique(digests[::-1], return_index=True)
-    changed = np.sort(len(digests) - 1 - last)
-    changed = changed[(seen[changed] >= 0) & (seen[changed] != classes[changed])]
+    named = np.sort(len(digests) - 1 - last)
+    is_known, is_changed = known.compared(digests[named], classes[named])
+    further, changed = named[~is_known], named[is_changed]
     if len(further) + len(changed) == 0:
         return None
     with one_blas_thread:
@@ -228,8 +124,11 @@ def begin_update(before: UpdatableHash, X: Matrix | Samples, classes: Index, n_c
             memory = memory.relabelled(select(X, changed), classes[changed], digests[changed], compute)
         if len(further):
             memory = memory.with_samples(select(X, further), classes[further], digests[further], compute)
-        n_before = len(memory.exemplars)
-        chosen = further[further_exemplars(classes[further], memory)]
+        # Relabelled samples become exemplars where their class has none.
+        lacks = np.bincount(memory.exemplar_classes, minlength=n_classes) == 0
+        candidates = np.sort(np.append(further, changed[lacks[classes[changed]]]))
+        owned = memory.exemplar_classes
+        chosen = candidates[further_exemplars(classes[candidates], owned, memory.class_counts)]
         memory = replace(
             memory,
             exemplars=np.vstack([memory.exemplars, np.asarray(select(X, chosen)[:])]),
@@ -242,30 +141,62 @@ def begin_update(before: UpdatableHash, X: Matrix | Samples, classes: Index, n_c
         label_mean = memory.label_mean.astype(X.dtype)
         scores = leave_one_out(compute, regression, memory.exemplars, signed - label_mean)
         along_features = solve_triangular(regression.upper, regression.along_psi)
-    weights = None
-    if isinstance(before.posteriors_, Posteriors) and isinstance(before.posteriors_.slope, np.ndarray):
-        weights = 1.0 / memory.class_counts[memory.exemplar_classes]
-    posteriors = fit_posteriors(scores, signed, weights)
-    values = posteriors(scores)
-    margins = known.exemplar_values @ before.directions_[:, :-1].T + before.directions_[:, -1]
-    is_new = memory.exemplar_classes >= known.n_classes
-    # Exemplars from before the update keep their margins, but for those that now have the label of a new class.
-    kept = np.flatnonzero(~is_new[:n_before])
-    taught = np.append(kept, np.flatnonzero(is_new))
+        weights = 1.0 / memory.class_counts[memory.exemplar_classes] if _is_balanced(before.posteriors_) else None
+        posteriors = fit_posteriors(scores, signed, weights)
+        values = posteriors(scores)
+        memory = replace(memory, exemplar_values=values)
+        taught, margins, new_classes = _margins_to_keep(before, memory)
+        coef = np.ascontiguousarray(along_inputs(root, along_features).T)
+        intercept = -regression.mean @ along_features
     return RidgeUpdate(
-        n_known_classes=known.n_classes,
+        new_classes=new_classes,
         classes=memory.exemplar_classes[taught],
-        margins=margins[kept],
+        margins=margins,
         n_added=len(further),
         n_relabelled=len(changed),
         n_repeated=len(X) - len(further) - len(changed),
         _before=before,
-        _memory=replace(memory, exemplar_values=values),
-        _coef=np.ascontiguousarray(along_inputs(root, along_features).T),
-        _intercept=-regression.mean @ along_features,
+        _memory=memory,
+        _coef=coef,
+        _intercept=intercept,
         _posteriors=posteriors,
         _values=values[taught].astype(np.float64),
     )
+
+
+def _margins_to_keep(before: UpdatableHash, memory: Memory) -> tuple[Index, Vector, Index]:
+    """Return the exemplars to fit bits to, the margins that the first of them shall have, and classes without a code.
+
+    1. Exemplars from before the update that have the same class keep their margins; others of that class need none.
+    2. A class without such exemplars keeps the code that it had once, or takes that of a class which it replaces: one
+       that has lost all its samples to it.
+    3. A class that has neither is new.
+    """
+    known: Memory = before.memory_  # type: ignore[assignment]
+    margins = known.exemplar_values @ before.directions_[:, :-1].T + before.directions_[:, -1]
+    earlier, now = known.exemplar_classes, memory.exemplar_classes
+    kept = np.flatnonzero(earlier == now[: len(earlier)])
+    units = np.abs(margins).mean(axis=0)
+    taught, targets, new_classes = [kept], [margins[kept]], []
+    for label in np.setdiff1d(now, now[kept]):
+        members = np.flatnonzero(now == label)
+        moved = members[members < len(earlier)]
+        replaced = moved[memory.class_counts[earlier[moved]] == 0]
+        if before.label_codes_ is not None and label < len(before.label_codes_) and before.label_codes_[label].any():
+            code = signs_of(before.label_codes_[label])
+        elif len(replaced):
+            code = signs_of(signs_of(margins[replaced]).mean(axis=0))
+        else:
+            new_classes.append(int(label))
+            continue
+        taught.append(members)
+        targets.append(np.tile(code * units, (len(members), 1)))
+    taught += [np.flatnonzero(np.isin(now, new_classes))]
+    return np.concatenate(taught), np.vstack(targets), np.array(new_classes, np.int64)
+
+
+def _is_balanced(posteriors: Posteriors | Unchanged | None) -> bool:
+    return isinstance(posteriors, Posteriors) and isinstance(posteriors.slope, np.ndarray)
 
 
 def regression_of(memory: Memory, ridge: float) -> Regression:
@@ -294,10 +225,3 @@ def _thinned(memory: Memory) -> Memory:
         exemplar_classes=memory.exemplar_classes[kept],
         exemplar_values=memory.exemplar_values[kept],
     )
-
-
-def signed_labels(labels: Labels) -> SignedLabels:
-    """Return labels as a dense matrix of +1 and -1."""
-    signed = np.full(labels.shape, -1, np.int8)
-    signed[(labels > 0).nonzero()] = 1
-    return signed

@@ -39,6 +39,8 @@ def open_checkpoint(path: FilePath, parameters: Parameters, learned: Learned, n_
     except ValueError as error:
         raise ValueError(f"the checkpoint cannot be resumed ({error}): delete {path} to start again.") from error
     theirs, found = _fingerprints(saved.parameters), saved.learned
+    if found.updates:
+        raise ValueError(f"checkpoint {path} holds a model that was updated: pass another name, or delete it.")
     different = [name for name in learned.data if learned.data[name] != found.data[name]]
     different += [name for name in ours if name not in MAY_DIFFER and not equal_json(ours[name], theirs.get(name))]
     if parameters["random_state"] is not None and learned.seed != found.seed:

@@ -14,6 +14,7 @@ from proxcode.hamming import Codes, unpack
 from proxcode.hashing import HashFunction
 from proxcode.metrics import BitRecord
 from proxcode.proximity import Proximity
+from proxcode.utils.validation import check_integer
 
 # Training codes that enter the digest of a bit, whose cost does not grow with their number, and digits of the digest.
 DIGEST_CODES, DIGEST_DIGITS = 1024, 16
@@ -41,6 +42,14 @@ class Update(NamedTuple):
     n_repeated: int
     n_unlabelled: int
     new_classes: list[Any]
+
+    @classmethod
+    def from_values(cls, values: Any) -> Update:
+        """Return the record of a file. Raises ValueError or TypeError for what is none."""
+        if not isinstance(values, list) or len(values) != len(cls._fields) or not isinstance(values[-1], list):
+            raise ValueError(f"its updates hold {values!r}: save the model again")
+        added, relabelled, repeated, unlabelled = (check_integer("its updates", count, 0) for count in values[:-1])
+        return cls(added, relabelled, repeated, unlabelled, values[-1])
 
 
 @dataclass

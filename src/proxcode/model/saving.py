@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from proxcode.cut import AlonNaorGuess, Annealing, InitialGuess, LocalSearch, Restarts, Rounding
 from proxcode.hashing import HashFunction, KernelHash
+from proxcode.hashing.encoder import codes_of
 from proxcode.metrics import BitRecord
 from proxcode.model.learned import Learned, Update
 from proxcode.proximity import Proximity, WithinRadius
@@ -24,7 +25,7 @@ from proxcode.storage.container import reading
 from proxcode.storage.model_file import ModelFile, code_digest, read_model, write_model
 from proxcode.storage.state import fingerprint
 from proxcode.threshold import Threshold
-from proxcode.utils.validation import check_component, check_integer, check_number
+from proxcode.utils.validation import check_component, check_integer, check_number, in_units
 from proxcode.weights import Weights
 
 FilePath = str | os.PathLike[str]
@@ -55,13 +56,16 @@ def read(path: FilePath, trusted: Sequence[str] | None = None, file: ModelFile |
         if values.get("training_loss") is not None:
             learned.training_loss = float(values["training_loss"])
         learned.n_paired = check_integer("its n_paired", values.get("n_paired", 0), 0)
-        learned.updates = [Update(*record) for record in values.get("updates", ())]
-        learned.bit_digests = list(values.get("bit_digests", ()))
+        learned.updates = [Update.from_values(record) for record in values.get("updates", ())]
+        learned.bit_digests = [str(digest) for digest in values.get("bit_digests", ())]
         if learned.bit_digests and len(learned.bit_digests) != len(history):
             raise ValueError(f"it holds digests of {len(learned.bit_digests)} of {len(history)} bits: save it again")
         learned.digest_bits()
         check_component("proximity", learned.proximity, Proximity, "SameLabel()")
         check_component("hash_function", learned.hash_function, HashFunction, "KernelHash()")
+        memory, classes = getattr(learned.hash_function, "memory_", None), getattr(learned.proximity, "classes_", None)
+        if memory is not None and classes is not None and len(classes) != memory.n_classes:
+            raise ValueError(f"it holds {len(classes)} labels for {memory.n_classes} classes: save the model again")
         if learned.hash_function.n_bits_ != len(history):
             raise ValueError(f"it holds {learned.hash_function.n_bits_} of {len(history)} bits: save the model again")
         parameters = _upgraded(dict(parameters), learned.proximity, learned.hash_function)
@@ -100,7 +104,7 @@ class SavingMixin(BaseEstimator):
         if len(X) != len(self.codes_):
             return f"X has {len(X)} samples but the model was fitted on {len(self.codes_)}: pass the same."
         if fingerprint(X) != self._data["X"]:
-            codes = self.encode(X)
+            codes = codes_of(self.hash_function_, in_units(X, self._unit), self.n_bits_)
             n_different = int((codes != self.codes_).any(axis=1).sum())
             if not self.error_correction or n_different > max(1, len(X) // 100):
                 return "X differs from the samples of the original fit; pass the same ones in order."

@@ -172,7 +172,8 @@ class UpdatingMixin(SavingMixin):
     def _is_updatable(self) -> bool:
         """Return whether the model keeps what `update` needs."""
         hash_function = self.hash_function_
-        return isinstance(hash_function, RidgeHash) and hash_function.memory_ is not None
+        has_classes = getattr(self.proximity_, "classes_", None) is not None
+        return isinstance(hash_function, RidgeHash) and hash_function.memory_ is not None and has_classes
 
     def _updated_for_bits(self, X: Any, y: Any, rules: Rules) -> Learned:
         """Return what was learned, updated with samples so that further bits can be learned from them."""
@@ -203,11 +204,13 @@ class UpdatingMixin(SavingMixin):
         if update is None:
             record = Update(0, 0, len(labelled), n_unlabelled, [])
         else:
-            codes = new_class_codes(update.classes, signs_of(update.margins), update.n_known_classes, rules)
+            codes = new_class_codes(update.classes, signs_of(update.margins), update.new_classes, rules)
             learned.hash_function = update.finish(codes)
             learned.proximity = copy(learned.proximity)
             learned.proximity.classes_ = labels
             counts = update.n_added, update.n_relabelled, update.n_repeated
-            record = Update(*counts, n_unlabelled, labels[len(known) :])
+            n_samples = learned.hash_function.memory_.class_counts[len(known) :]
+            added = [label for label, n in zip(labels[len(known) :], n_samples, strict=True) if n]
+            record = Update(*counts, n_unlabelled, added)
         learned.updates = [*learned.updates, record]
         return learned

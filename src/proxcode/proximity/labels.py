@@ -115,8 +115,11 @@ class SameLabel(Proximity):
 
     def restore(self, state: State) -> None:
         classes = state.values.get("classes")
-        if not isinstance(classes, list | None) or len(set(classes or ())) < len(classes or ()):
-            raise ValueError("its classes are not distinct labels; save the model again")
+        labels = classes or []
+        if not isinstance(labels, list) or not all(isinstance(label, str | int | float) for label in labels):
+            raise ValueError("its classes are not labels; save the model again")
+        if len(set(labels)) < len(labels):
+            raise ValueError("its classes are not distinct; save the model again")
         self.classes_ = classes
 
     def _pairs_of(self, classes: NDArray[np.int64], n_samples: int) -> FoundPairs:
