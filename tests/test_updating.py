@@ -1,4 +1,4 @@
-"""Models that learn from further samples: the regression beside a direct one, stored codes, new classes, drift."""
+"""Models that learn from further samples: the regression beside a direct one, stored codes, new classes."""
 
 import pickle
 
@@ -398,45 +398,3 @@ def test_wrong_data_are_refused_and_change_nothing(old, new):
     with pytest.raises(TypeError, match="updatable='yes': expected True, False or None"):
         fit(old, KernelHash(updatable="yes"))
     np.testing.assert_array_equal(model.scores(new[0]), scores)
-
-
-# Drift
-
-
-def test_batches_like_the_training_samples_are_kept(old, held_out):
-    model = fit(old)
-    is_old = held_out[1] != NEW
-    X, y = held_out[0][is_old], held_out[1][is_old]
-    rng = np.random.default_rng(0)
-    for size in (30, 100, 300, len(X)):
-        rows = rng.permutation(len(X))[:size]
-        assert model.drift(X[rows], y[rows]).action == "keep"
-        assert model.drift(X[rows]).action == "keep"
-    # The balance of one class alone is no drift where the labels say so.
-    with_labels, without = model.drift(X[y == 3], y[y == 3]), model.drift(X[y == 3])
-    assert with_labels.balance_change < 0.1
-    assert without.balance_change > 0.3
-
-
-def test_batches_of_another_kind_are_noticed(old, new, held_out):
-    model = fit(old)
-    X, y = held_out
-    found = model.drift(16 - X, y)
-    assert found.action == "refit"
-    assert "fit a new model" in found.advice
-    assert model.drift(16 - X).action == "refit"
-    found = model.drift(*joined(new, (X[y != NEW], y[y != NEW])))
-    assert (found.action, found.new_classes) == ("update", [NEW])
-    assert found.advice == "New labels (9): update the model with samples of theirs."
-    assert model.update(*new).drift(X, y).action == "keep"
-
-
-def test_drift_of_few_samples_and_of_models_without_labels(old, new):
-    assert fit(old).drift(old[0][:5]).advice == "5 samples are too few to tell: pass 30 or more."
-    by_radius = fit((old[0], None), proximity=WithinRadius(mean_neighbors=30))
-    assert by_radius.drift(old[0]).near_within is not None
-    assert by_radius.drift(16 - old[0]).action == "refit"
-    nearest = ProximityPreservingCode(N_BITS, random_state=0).fit(old[0])
-    assert nearest.drift(new[0]).near_within is None
-    assert fit(old).drift(new[0], [None] * len(new[0])).near_within is None
-    assert fit(old).drift(*new).action == "update"

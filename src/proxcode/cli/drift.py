@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header, read_labelled
+from proxcode.cli.inputs import ProximityOptions, VectorFile, as_known_labels, read_header, read_labelled
 from proxcode.cli.options import FILE, as_json, trust, vector_options
 from proxcode.cli.printing import show
 from proxcode.cli.reading import say
@@ -13,7 +13,10 @@ from proxcode.cli.reading import say
 @click.command()
 @click.argument("model", type=FILE)
 @click.argument("vectors", type=FILE)
-@click.option("--labels", help="Labels, one per vector: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option(
+    "--labels",
+    help="Labels, one per vector: FILE, FILE:COLUMN or FILE:KEY; read as text if those of MODEL are.",
+)
 @vector_options
 @trust
 @as_json
@@ -38,6 +41,7 @@ def drift(
     from proxcode.pipeline import load
 
     fitted = load(model, trusted=trust or None)
+    taken = as_known_labels(taken, fitted.proximity_)
     read = {"vectors": vector_file, **options.inputs(fitted.proximity_, taken)}
     say(read)
     found = fitted.drift(X, None if taken is None else taken.labels)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from proxcode.cli.inputs import ProximityOptions, VectorFile, read_header, read_labelled
+from proxcode.cli.inputs import ProximityOptions, VectorFile, as_known_labels, read_header, read_labelled
 from proxcode.cli.options import BITS, FILE, as_json, check_output, force, trust, vector_options
 from proxcode.cli.printing import learned_figures, show
 from proxcode.cli.reading import say
@@ -14,7 +14,9 @@ from proxcode.cli.reading import say
 @click.argument("model", type=FILE)
 @click.argument("vectors", type=FILE)
 @click.option("--bits", type=BITS, required=True, help="New code length, above the present one.")
-@click.option("--labels", help="Labels, one per vector, where the model has learned from labels.")
+@click.option(
+    "--labels", help="Labels, one per vector, where MODEL has learned from labels; read as text if these are."
+)
 @click.option("-o", "--output", type=FILE, required=True, help="Model file to write; MODEL itself with --force.")
 @vector_options
 @trust
@@ -51,6 +53,7 @@ def extend(
     from proxcode.pipeline import CodePipeline, load
 
     fitted = load(model, trusted=trust or None)
+    taken = as_known_labels(taken, fitted.proximity_)
     read = {"vectors": vector_file, **options.inputs(fitted.proximity_, taken)}
     say(read)
     n_updates = len(fitted.updates_)

@@ -249,6 +249,49 @@ def read_labelled(
     return X, options.take_labels(len(X)), source.input_file(opened.taken, X.shape, opened.dtype)
 
 
+def as_known_labels(taken: "TakenLabels | None", proximity: "Proximity") -> "TakenLabels | None":
+    """Return labels in the type of those that a model knows: a file that holds digits alone is read as numbers.
+
+    Numbers become strings where all known labels are strings. Where known labels are numbers, a string that stands for
+    one of them becomes this number.
+    """
+    import numpy as np
+
+    from proxcode.utils.labels import is_missing
+
+    classes = getattr(proximity, "classes_", None)
+    if taken is None or taken.labels.ndim != 1 or not classes:
+        return taken
+    known = {label: label for label in (*classes, getattr(proximity, "unlabelled", None)) if label is not None}
+    are_strings = all(isinstance(label, str) for label in classes)
+    by_number = {_number(label): label for label in reversed(known) if isinstance(label, str)}
+    found = {label for label in taken.labels.tolist() if not is_missing(label)}
+    known_as = {}
+    for label in found - set(classes):
+        text = str(int(label)) if isinstance(label, float) and label.is_integer() else str(label)
+        if not isinstance(label, str):
+            known_as[label] = (
+                known.get(text) or by_number.get(label) or known.get(label, text if are_strings else label)
+            )
+        elif not are_strings:
+            known_as[label] = known.get(_number(label), label)
+    if all(label == other for label, other in known_as.items()):
+        return taken
+    labels = np.empty(len(taken.labels), object)
+    labels[:] = [known_as.get(label, label) for label in taken.labels.tolist()]
+    return taken._replace(labels=labels)
+
+
+def _number(text: str) -> float | None:
+    """Return the number that a text stands for, None where it stands for none."""
+    for kind in (int, float):
+        try:
+            return kind(text) if "_" not in text else None
+        except ValueError:
+            continue
+    return None
+
+
 def check_bits(model: "ModelHeader | Model", n_bits: int | None) -> None:
     """Raise ValueError for a code length that the model does not have."""
     if n_bits is not None and not 1 <= n_bits <= model.n_bits_:

@@ -1,7 +1,7 @@
 """Drift: whether new samples still resemble those that a code was learned from.
 
 1. Balance of the bits: the share of ones of each bit in a batch against the share to expect, with labels that of the
-   same mixture of classes, else that of the training samples.
+   same mixture of classes, else that of the training samples, after an update that of all samples learned from.
 2. Near and far pairs of the batch within the learned radius, against the shares that the fit measured.
 3. Labels that the model does not know.
 
@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.hamming import GrowingCode, unpack
+from proxcode.hashing.encoder import codes_of, without_codes
 from proxcode.proximity import SameLabel, SharedLabel, WithinRadius
-from proxcode.utils.labels import UNLABELLED
+from proxcode.utils.labels import UNLABELLED, check_length
 from proxcode.utils.rows import evenly_spaced
 from proxcode.utils.samples import select
+from proxcode.utils.validation import in_units
 
 # Samples of a batch that are compared, at most.
 MAX_SAMPLES = 10_000
@@ -40,7 +42,7 @@ class Drift(NamedTuple):
     Attributes
     ----------
     n_samples : int
-        Number of samples compared.
+        Number of samples compared; samples without a label are left out, unless no sample has one.
     balance_change : float
         Mean over bits of the difference between the share of ones and the share to expect.
     balance_chance : float
@@ -100,17 +102,19 @@ class Drift(NamedTuple):
 
 def drift_of(model: Any, X: NDArray[Any], y: Any) -> Drift:
     """Compare a batch of validated samples with those that a model was fitted to."""
-    rows = evenly_spaced(len(X), MAX_SAMPLES)
-    labels = None if y is None or not isinstance(model.proximity_, SameLabel | SharedLabel) else _rows_of(y, rows)
-    numbers, new_classes = _numbered(model, labels)
-    # The code of a new class is of no consequence before the model has learned it.
-    is_known = np.ones(len(rows), bool) if numbers is None else numbers < len(model.proximity_.classes_)
-    known, labels = rows[is_known], None if labels is None else labels[is_known]
-    codes = model.encode(select(X, known)) if len(known) else model.codes_[:0]
-    expected = _expected_balance(model, None if numbers is None else numbers[is_known])
-    near, far = _within(model, X, known, labels, codes)
-    ones = (unpack(codes, model.n_bits_) > 0).mean(axis=0) if len(known) else expected
-    spread = np.sqrt(expected * (1 - expected) * (1 / max(1, len(known)) + 1 / len(model.codes_))).mean()
+    labels, new_classes = _read_labels(model.proximity_, y, len(X))
+    rows = np.arange(len(X)) if labels is None or labels.ndim == 2 else np.flatnonzero(labels != UNLABELLED)
+    compared = rows = rows[evenly_spaced(len(rows), MAX_SAMPLES)]
+    if new_classes and labels is not None:
+        # The code of a new class is of no consequence before the model has learned it.
+        compared = rows[labels[rows] < len(model.proximity_.classes_)]
+    labels = None if labels is None else labels[..., compared]
+    samples = select(X, compared)
+    codes = codes_of(without_codes(model).hash_function_, in_units(samples, model._unit), model.n_bits_)
+    expected = _expected_balance(model, labels)
+    near, far = _within(model, samples, labels, codes)
+    ones = unpack(codes, model.n_bits_).mean(axis=0) if len(compared) else expected
+    spread = np.sqrt(expected * (1 - expected) * (1 / max(1, len(compared)) + 1 / len(model.codes_))).mean()
     last = model.history_[-1]
     share = min(last.near_within, MOST_WITHIN)
     return Drift(
@@ -122,48 +126,55 @@ def drift_of(model: Any, X: NDArray[Any], y: Any) -> Drift:
         near_within_fit=last.near_within,
         far_within_fit=last.far_within,
         # A sample with a wrong code takes part in near pairs with all others of its class.
-        near_chance=2 * CHANCE * math.sqrt(share * (1 - share) / max(1, len(known))),
+        near_chance=2 * CHANCE * math.sqrt(share * (1 - share) / max(1, len(compared))),
         new_classes=new_classes,
-        is_updatable=getattr(model.hash_function_, "memory_", None) is not None,
+        is_updatable=_memory(model) is not None and _known_classes(model.proximity_) is not None,
     )
 
 
-def _rows_of(y: Any, rows: NDArray[np.int64]) -> Any:
-    """Return the labels of some samples."""
-    if hasattr(y, "iloc"):
-        return y.iloc[rows]
-    labels = y if hasattr(y, "shape") else np.array(y, dtype=object)
-    return labels[rows]
+def _read_labels(proximity: Any, y: Any, n_samples: int) -> tuple[NDArray[Any] | None, list[Any]]:
+    """Return labels as `proximity.read` does, with the numbers of known classes, and the labels that are not known.
 
-
-def _numbered(model: Any, labels: Any) -> tuple[NDArray[np.int64] | None, list[Any]]:
-    """Return the numbers of labels, larger ones for labels that the model does not know, and these labels."""
-    known = getattr(model.proximity_, "classes_", None)
-    if labels is None or known is None:
+    None where the proximity uses no labels, or no sample has one.
+    """
+    if y is None or not isinstance(proximity, SameLabel | SharedLabel):
         return None, []
-    numbers, classes = model.proximity_.numbered(labels)
-    return numbers, classes[len(known) :]
-
-
-def _expected_balance(model: Any, numbers: NDArray[np.int64] | None) -> NDArray[np.float64]:
-    """Return the share of ones to expect of each bit: that of the same classes, or of the training samples."""
-    of_labels = getattr(model.hash_function_, "label_codes_", None)
-    if numbers is None or of_labels is None or len(numbers) == 0 or (numbers == UNLABELLED).any():
-        share: NDArray[np.float64] = (unpack(model.codes_, model.n_bits_) > 0).mean(axis=0)
+    known = _known_classes(proximity)
+    labels: NDArray[Any]
+    if known is None or isinstance(proximity, SharedLabel):
+        labels, new_classes = proximity.read(y), []
     else:
-        share = (1 + of_labels[numbers].mean(axis=0)) / 2
+        labels, classes = proximity.numbered(y)
+        new_classes = classes[len(known) :]
+    check_length(n_samples, labels.shape[-1])
+    is_missing = isinstance(proximity, SameLabel) and bool((labels == UNLABELLED).all())
+    return None if is_missing else labels, new_classes
+
+
+def _expected_balance(model: Any, labels: NDArray[Any] | None) -> NDArray[np.float64]:
+    """Return the share of ones to expect of each bit: that of the same classes, or of all samples learned from."""
+    of_classes: Any = getattr(model.hash_function_, "label_codes_", None)
+    memory = _memory(model)
+    weights = None
+    if of_classes is not None and labels is not None and labels.size and _known_classes(model.proximity_) is not None:
+        weights = np.bincount(labels, minlength=len(of_classes))
+    elif of_classes is not None and memory is not None and memory.is_updated:
+        weights = memory.class_counts
+    share: NDArray[np.float64]
+    if weights is None:
+        share = unpack(model.codes_, model.n_bits_).mean(axis=0)
+    else:
+        share = (1 + np.average(of_classes, axis=0, weights=weights)) / 2
     return share
 
 
 def _within(
-    model: Any, X: NDArray[Any], rows: NDArray[np.int64], labels: Any, codes: NDArray[np.uint8]
+    model: Any, X: NDArray[Any], labels: NDArray[Any] | None, codes: NDArray[np.uint8]
 ) -> tuple[float | None, float | None]:
     """Return the shares of near and far pairs within the radius; None where pairs are not known."""
-    if labels is None and not isinstance(model.proximity_, WithinRadius):
+    if len(codes) < 2 or (labels is None and not isinstance(model.proximity_, WithinRadius)):
         return None, None
-    if len(rows) < 2 or (labels is not None and not _has_label(model, labels)):
-        return None, None
-    found = model.proximity_.find_pairs(select(X, rows), labels)
+    found = model.proximity_.find_pairs(X) if labels is None else model.proximity_.pairs_of(labels)
     code = GrowingCode.from_packed(codes, model.n_bits_).take(found.samples)
     near, far = found.pairs.with_code(code).counts()
     within = slice(model.radius_ + 1)
@@ -171,5 +182,10 @@ def _within(
     return shares[0], shares[1]
 
 
-def _has_label(model: Any, labels: Any) -> bool:
-    return not isinstance(model.proximity_, SameLabel) or bool((model.proximity_.read(labels) != UNLABELLED).any())
+def _known_classes(proximity: Any) -> list[Any] | None:
+    known: list[Any] | None = getattr(proximity, "classes_", None)
+    return known
+
+
+def _memory(model: Any) -> Any:
+    return getattr(model.hash_function_, "memory_", None)

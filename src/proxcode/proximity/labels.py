@@ -15,6 +15,7 @@ from proxcode.proximity.base import Proximity
 from proxcode.storage.state import State
 from proxcode.utils.labels import (
     UNLABELLED,
+    check_length,
     class_numbers,
     distinct_labels,
     label_masks,
@@ -82,11 +83,14 @@ class SameLabel(Proximity):
         """Return the pairs of samples with a label; those with equal labels are near."""
         classes = self.read(y)
         self.check_minus_one(y, classes)
-        return self._pairs_of(classes, len(X))
+        check_length(len(X), len(classes))
+        return self.pairs_of(classes)
 
     def find_numbered_pairs(self, X: NDArray[Any], y: Any) -> FoundPairs:
         """Return the pairs of `find_pairs`, with classes numbered as in `classes_`."""
-        return self._pairs_of(self.numbered(y)[0], len(X))
+        classes, _ = self.numbered(y)
+        check_length(len(X), len(classes))
+        return self.pairs_of(classes)
 
     def numbered(self, y: Any) -> tuple[NDArray[np.int64], list[Any]]:
         """Return labels as numbers of `classes_`, -1 for samples without a label, and `classes_` with new labels last.
@@ -99,10 +103,14 @@ class SameLabel(Proximity):
         known = getattr(self, "classes_", None)
         classes = self.read(y)
         found = distinct_labels(y, classes)
-        if known is None or found is None:
+        if known is None:
             raise ValueError(
-                "this model cannot be updated: it does not keep its labels, or y has more than 10,000 labels, or some "
-                "that are neither numbers nor strings; fit a new model with at most 10,000 such labels."
+                "this model cannot be updated: its labels are neither numbers nor strings, or more than 10,000; fit a "
+                "new model."
+            )
+        if found is None:
+            raise ValueError(
+                "y has labels that are neither numbers nor strings, or more than 10,000: pass labels as in fit."
             )
         numbers = {label: number for number, label in enumerate(known)}
         for label in found:
@@ -122,9 +130,8 @@ class SameLabel(Proximity):
             raise ValueError("its classes are not distinct; save the model again")
         self.classes_ = classes
 
-    def _pairs_of(self, classes: NDArray[np.int64], n_samples: int) -> FoundPairs:
-        if len(classes) != n_samples:
-            raise ValueError(f"X has {n_samples} samples but y has {len(classes)} labels: pass one label per sample.")
+    def pairs_of(self, classes: NDArray[np.int64]) -> FoundPairs:
+        """Return the pairs of samples whose labels were read before, by `read` or `numbered`."""
         samples = np.flatnonzero(classes != UNLABELLED)
         if len(samples) == 0:
             raise ValueError(f"all {len(classes)} samples are unlabelled: label some, or use WithinRadius().")
@@ -162,7 +169,11 @@ class SharedLabel(Proximity):
         masks = self.read(y)
         if masks.shape[1] != len(X):
             raise ValueError(f"y has shape {np.shape(y)}: expected an indicator matrix of shape ({len(X)}, n_labels).")
-        return FoundPairs(np.arange(len(X)), SharedLabelPairs(masks))
+        return self.pairs_of(masks)
+
+    def pairs_of(self, masks: NDArray[np.uint64]) -> FoundPairs:
+        """Return the pairs of samples whose labels were read before."""
+        return FoundPairs(np.arange(masks.shape[1]), SharedLabelPairs(masks))
 
     def describe(self) -> str:
         return "at least one label in common"

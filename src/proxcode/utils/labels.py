@@ -32,10 +32,8 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     >>> class_numbers([7, -1, 3]), class_numbers([7, -1, 3], unlabelled=-1)
     (array([0, 1, 2]), array([ 0, -1,  1]))
     """
-    is_column = isinstance(y, list | tuple) and all(isinstance(label, list) and len(label) == 1 for label in y)
-    array = np.asarray(y) if is_column or not isinstance(y, list | tuple) else None
-    if array is not None and array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+    labels = _one_column(y)
+    array = labels if isinstance(labels, np.ndarray) else None
     if array is not None and array.ndim != 1:
         raise ValueError(
             f"y has shape {array.shape}: SameLabel expects one label per sample; use SharedLabel() for a 0/1 matrix."
@@ -53,8 +51,17 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
         classes[is_known] = rank[inverse]
         return classes
     numbers: dict[Hashable, int] = {}
-    labels = y if array is None else array.tolist()
-    return np.array([_class_number(label, unlabelled, numbers) for label in labels], dtype=np.int64)
+    values = labels if array is None else array.tolist()
+    return np.array([_class_number(label, unlabelled, numbers) for label in values], dtype=np.int64)
+
+
+def _one_column(y: Any) -> Any:
+    """Return labels as an array, a matrix or data frame of one column as this column; a list of labels as it is."""
+    is_list = isinstance(y, list | tuple)
+    if is_list and not all(isinstance(label, list) and len(label) == 1 for label in y):
+        return y
+    array = np.asarray(y)
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
 def _is_given(array: NDArray[Any]) -> NDArray[np.bool_]:
@@ -69,12 +76,13 @@ def _is_given(array: NDArray[Any]) -> NDArray[np.bool_]:
 def _class_number(label: Any, unlabelled: Hashable, numbers: dict[Hashable, int]) -> int:
     if not isinstance(label, Hashable):
         raise ValueError(f"label {label!r} is not hashable: use SharedLabel() with a 0/1 indicator matrix.")
-    if _is_missing(label) or (unlabelled is not None and label == unlabelled):
+    if is_missing(label) or (unlabelled is not None and label == unlabelled):
         return UNLABELLED
     return numbers.setdefault(label, len(numbers))
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Return whether a label is None, NaN or a blank string."""
     pandas = sys.modules.get("pandas")
     return (
         label is None
@@ -97,12 +105,16 @@ def distinct_labels(y: Any, classes: NDArray[np.int64]) -> list[Any] | None:
     first = first[numbers != UNLABELLED]
     if len(first) > MAX_KEPT:
         return None
-    values = y.iloc if hasattr(y, "iloc") else y if isinstance(y, list | tuple) else np.asarray(y)
+    values = _one_column(y)
     labels = [values[i] for i in first.tolist()]
-    labels = [label.tolist() if isinstance(label, np.ndarray | np.generic) else label for label in labels]
-    # A column, as scikit-learn accepts it.
-    labels = [label[0] if isinstance(label, list) else label for label in labels]
+    labels = [label.tolist() if isinstance(label, np.generic) else label for label in labels]
     return labels if all(isinstance(label, str | int | float) for label in labels) else None
+
+
+def check_length(n_samples: int, n_labels: int) -> None:
+    """Raise ValueError unless there is one label per sample."""
+    if n_samples != n_labels:
+        raise ValueError(f"X has {n_samples} samples but y has {n_labels} labels: pass one label per sample.")
 
 
 def label_masks(indicator: Any) -> NDArray[np.uint64]:
@@ -124,7 +136,7 @@ def warn_of_rare_classes(classes: NDArray[np.int64], y: Any) -> None:
     if len(rare) == 0:
         return
     first = [int(np.argmax(classes == number)) for number in rare[:MAX_NAMED]]
-    labels = y.iloc if hasattr(y, "iloc") else np.ravel(y) if isinstance(y, np.ndarray) else y
+    labels = _one_column(y)
     named = [f"{labels[i]} ({sizes[classes[i]]})" for i in first]
     more = f" and {len(rare) - len(named)} more" if len(rare) > len(named) else ""
     warnings.warn(
