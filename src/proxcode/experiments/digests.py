@@ -24,7 +24,16 @@ ROOT = PACKAGE.name
 # Modules that are used by estimators but have no influence on codes: files, display, the index.
 WITHOUT_INFLUENCE = tuple(
     f"{ROOT}.{name}."
-    for name in ("saving", "storage", "stores", "search.index", "utils.html", "utils.locks", "utils.progress")
+    for name in (
+        "model.checkpoints",
+        "model.saving",
+        "storage",
+        "stores",
+        "search.index",
+        "utils.html",
+        "utils.locks",
+        "utils.progress",
+    )
 )
 
 # What a name stands for: a module and the name of a definition in it, or None for the module itself.
