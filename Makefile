@@ -77,6 +77,7 @@ bench: $(VENV)/.ready
 bench-data: $(VENV)/.ready
 	$(BIN)/python benchmarks/quality.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/update.py
 	$(BIN)/python benchmarks/scale.py --parquet
 	$(BIN)/python benchmarks/cut.py biqmac
 	$(BIN)/python benchmarks/cut.py signed
