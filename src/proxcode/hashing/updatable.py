@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from copy import copy
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from proxcode.hashing.base import HashFunction, Labels, Matrix, Vector
-from proxcode.hashing.features import FeatureMap, Features, SignedLabels, TriangularSolver, leave_one_out
+from proxcode.hashing.base import Labels, Matrix
+from proxcode.hashing.features import Features, SignedLabels, leave_one_out
 from proxcode.hashing.memory import Memory, remember
-from proxcode.hashing.posteriors import Posteriors, Unchanged
+from proxcode.hashing.posteriors import Posteriors
 from proxcode.hashing.training import LabelTraining
-from proxcode.hashing.updating import RidgeUpdate, begin_update, regression_of
+from proxcode.hashing.updating import RegressionHash, RidgeUpdate, begin_update, regression_of
 from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.rows import Index, Rows
 from proxcode.utils.samples import Samples, select
@@ -25,31 +24,10 @@ MAX_LABELS = 1024
 MAX_REMEMBERED = 2000
 
 
-class UpdatableHash(HashFunction):
-    """What hash functions on ridge regressions need to learn from further samples.
-
-    Attributes
-    ----------
-    memory_ : Memory or None
-        What an update needs of the training samples.
-    """
+class UpdatableHash(RegressionHash):
+    """What hash functions on ridge regressions need to learn from further samples."""
 
     updatable: bool | None = None
-    memory_: Memory | None = None
-    ridge_: float
-    coef_: Matrix
-    intercept_: Vector
-    directions_: Matrix
-    posteriors_: Posteriors | Unchanged | None
-    label_codes_: Vector | None = None
-
-    @abstractmethod
-    def _inputs(self, X: Matrix) -> Matrix:
-        """Return f(x) for each row, a new array in C order."""
-
-    @abstractmethod
-    def _input_root(self) -> Matrix | None:
-        """Return R, upper triangular; None is the identity."""
 
     def remember(self, features: Features, labels: SignedLabels, rows: Index, values: Matrix) -> None:
         """Keep what an update needs, unless it is too large or samples have several labels."""
@@ -63,17 +41,6 @@ class UpdatableHash(HashFunction):
             sums = {"gram": features.gram, "mean": features.mean, "moments": features.moments}
             classes, n_classes = labels.argmax(axis=1), labels.shape[1]
             self.memory_ = remember(features.X, classes, n_classes, **sums, rows=rows, values=values)
-
-    def without_memory(self) -> Self:
-        """Return a copy for computations elsewhere, which need no sums."""
-        light = copy(self)
-        light.memory_ = None
-        return light
-
-    def feature_map(self, dtype: Any) -> tuple[FeatureMap, Matrix | None]:
-        """Return what computes the features of samples, and R."""
-        root = self._input_root()
-        return FeatureMap(self.without_memory()._inputs, None if root is None else TriangularSolver(root, dtype)), root
 
     def begin_update(self, X: Matrix | Samples, classes: Index, n_classes: int) -> RidgeUpdate | None:
         """Begin to learn from further samples, or from other labels of known ones; None where nothing is new.

@@ -13,18 +13,21 @@ Bits of samples of old classes change only where their margins are small.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from proxcode.cut.result import signs_of
-from proxcode.hashing.base import Matrix, Vector
+from proxcode.hashing.base import HashFunction, Matrix, Vector
 from proxcode.hashing.exemplars import choose_exemplars, further_exemplars
 from proxcode.hashing.features import (
+    FeatureMap,
     Regression,
+    TriangularSolver,
     along_inputs,
     factor_of,
     leave_one_out,
@@ -35,11 +38,47 @@ from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.rows import Index
 from proxcode.utils.samples import Samples, select
 
-if TYPE_CHECKING:
-    from proxcode.hashing.updatable import UpdatableHash
-
 # Penalty of a bit that is fitted again, relative to the mean square of its functions.
 REFIT_RIDGE = 1e-6
+
+
+class RegressionHash(HashFunction):
+    """A hash function on a ridge regression: what an update reads and replaces.
+
+    Attributes
+    ----------
+    memory_ : Memory or None
+        What an update needs of the training samples.
+    ridge_, coef_, intercept_, posteriors_, directions_, label_codes_
+        See `RidgeHash`.
+    """
+
+    memory_: Memory | None = None
+    ridge_: float
+    coef_: Matrix
+    intercept_: Vector
+    directions_: Matrix
+    posteriors_: Posteriors | Unchanged | None
+    label_codes_: Vector | None = None
+
+    @abstractmethod
+    def _inputs(self, X: Matrix) -> Matrix:
+        """Return f(x) for each row, a new array in C order."""
+
+    @abstractmethod
+    def _input_root(self) -> Matrix | None:
+        """Return R, upper triangular; None is the identity."""
+
+    def without_memory(self) -> Self:
+        """Return a copy for computations elsewhere, which need no sums."""
+        light = copy(self)
+        light.memory_ = None
+        return light
+
+    def feature_map(self, dtype: Any) -> tuple[FeatureMap, Matrix | None]:
+        """Return what computes the features of samples, and R."""
+        root = self._input_root()
+        return FeatureMap(self.without_memory()._inputs, None if root is None else TriangularSolver(root, dtype)), root
 
 
 @dataclass
@@ -64,14 +103,14 @@ class RidgeUpdate:
     n_added: int
     n_relabelled: int
     n_repeated: int
-    _before: UpdatableHash
+    _before: RegressionHash
     _memory: Memory
     _coef: Matrix
     _intercept: Vector
     _posteriors: Posteriors
     _values: Matrix
 
-    def finish(self, codewords: Matrix) -> UpdatableHash:
+    def finish(self, codewords: Matrix) -> RegressionHash:
         """Return the updated hash function; the one before is not changed.
 
         Parameters
@@ -94,12 +133,12 @@ class RidgeUpdate:
         return after
 
 
-def begin_update(before: UpdatableHash, X: Matrix | Samples, classes: Index, n_classes: int) -> RidgeUpdate | None:
+def begin_update(before: RegressionHash, X: Matrix | Samples, classes: Index, n_classes: int) -> RidgeUpdate | None:
     """Add samples to the regression of a hash function; return None where nothing is new.
 
     Parameters
     ----------
-    before : UpdatableHash
+    before : RegressionHash
         With a memory; not changed.
     X : ndarray or Samples of shape (n, n_features)
         Samples in their units.
@@ -164,7 +203,7 @@ def begin_update(before: UpdatableHash, X: Matrix | Samples, classes: Index, n_c
     )
 
 
-def _margins_to_keep(before: UpdatableHash, memory: Memory) -> tuple[Index, Vector, Index]:
+def _margins_to_keep(before: RegressionHash, memory: Memory) -> tuple[Index, Vector, Index]:
     """Return the exemplars to fit bits to, the margins that the first of them shall have, and classes without a code.
 
     1. Exemplars from before the update that have the same class keep their margins; others of that class need none.

@@ -112,3 +112,40 @@ class Snapshot(NamedTuple):
         planes = self.planes.array.copy()
         planes[:, positions] = codes.T
         return self._replace(planes=GrowingArray(planes, self.n_codes), engine=self.engine.renewed())
+
+
+def make_filter(
+    now: Snapshot, n_queries: int, among: ArrayLike | set[int] | set[str] | None, exclude: ArrayLike | None
+) -> Filter | None:
+    """Validate the arguments `among` and `exclude` of a search; None if there is nothing to filter by."""
+    if among is None and exclude is None:
+        return None
+    positions = None if among is None else _positions_among(now, among)
+    excluded = None if exclude is None else _positions(now, "exclude", exclude)
+    if excluded is not None and len(excluded) != n_queries:
+        raise ValueError(f"exclude has {len(excluded)} ids for {n_queries} queries: expected one id per query.")
+    return Filter(positions, excluded)
+
+
+def _positions_among(now: Snapshot, among: ArrayLike | set[int] | set[str]) -> Positions:
+    given: Any = list(among) if isinstance(among, set | frozenset) else among
+    if given is among:
+        array = np.asarray(given)
+        if array.dtype == bool:
+            if array.shape != (now.n_codes,):
+                raise ValueError(
+                    f"among has shape {array.shape} for {now.n_codes} codes: expected one truth value per stored code, "
+                    "or ids."
+                )
+            return np.flatnonzero(array)
+    found = _positions(now, "among", given)
+    is_among = np.zeros(now.n_codes, bool)
+    is_among[found[found >= 0]] = True
+    return np.flatnonzero(is_among)
+
+
+def _positions(now: Snapshot, name: str, ids: ArrayLike) -> Positions:
+    try:
+        return now.positions(ids)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from None

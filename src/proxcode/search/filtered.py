@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from proxcode.hamming import Codes
 from proxcode.search.exact import ExactSearch
 from proxcode.search.float_queries import FloatQueries
 from proxcode.search.planes import BytePlanes, Found, FoundByQuery
-
-if TYPE_CHECKING:
-    from proxcode.search.contents import Snapshot
 
 Positions = NDArray[np.int64]
 # Cost of copying a code out of the index, in scans of one code.
@@ -49,43 +46,6 @@ class Filter(NamedTuple):
         n_found = np.bincount(query, minlength=len(found.n_found))
         rank = np.arange(len(query)) - np.repeat(np.cumsum(n_found) - n_found, n_found)
         return FoundByQuery(np.minimum(n_found, k), distance[rank < k], position[rank < k])
-
-
-def make_filter(
-    now: Snapshot, n_queries: int, among: ArrayLike | set[int] | set[str] | None, exclude: ArrayLike | None
-) -> Filter | None:
-    """Validate the arguments `among` and `exclude` of a search; None if there is nothing to filter by."""
-    if among is None and exclude is None:
-        return None
-    positions = None if among is None else _positions_among(now, among)
-    excluded = None if exclude is None else _positions(now, "exclude", exclude)
-    if excluded is not None and len(excluded) != n_queries:
-        raise ValueError(f"exclude has {len(excluded)} ids for {n_queries} queries: expected one id per query.")
-    return Filter(positions, excluded)
-
-
-def _positions_among(now: Snapshot, among: ArrayLike | set[int] | set[str]) -> Positions:
-    given: Any = list(among) if isinstance(among, set | frozenset) else among
-    if given is among:
-        array = np.asarray(given)
-        if array.dtype == bool:
-            if array.shape != (now.n_codes,):
-                raise ValueError(
-                    f"among has shape {array.shape} for {now.n_codes} codes: expected one truth value per stored code, "
-                    "or ids."
-                )
-            return np.flatnonzero(array)
-    found = _positions(now, "among", given)
-    is_among = np.zeros(now.n_codes, bool)
-    is_among[found[found >= 0]] = True
-    return np.flatnonzero(is_among)
-
-
-def _positions(now: Snapshot, name: str, ids: ArrayLike) -> Positions:
-    try:
-        return now.positions(ids)
-    except ValueError as error:
-        raise ValueError(f"{name}: {error}") from None
 
 
 def find(

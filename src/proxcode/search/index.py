@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
-from proxcode.search.contents import Snapshot
+from proxcode.search.contents import Snapshot, make_filter
 from proxcode.search.exact import ExactSearch
-from proxcode.search.filtered import make_filter
 from proxcode.search.float_queries import FloatQueries, check_queries, check_radius
 from proxcode.search.saved import SavedIndexMixin
 from proxcode.search.string_ids import StringIds, ids_for, rows_of
