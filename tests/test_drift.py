@@ -8,41 +8,28 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
+from helpers.new_digit import N_BITS, NEW, fit, held_out_digits, joined, new_digits, old_digits
 from proxcode import KernelHash, ProximityPreservingCode, SameLabel, SharedLabel, SVMHash, WithinRadius, unpack
 
-N_BITS = 24
-NEW = 9
+
+@pytest.fixture(scope="module")
+def old():
+    return old_digits()
 
 
 @pytest.fixture(scope="module")
-def old(digits):
-    X, y = digits
-    return X[y != NEW][:900], y[y != NEW][:900]
+def new():
+    return new_digits()
 
 
 @pytest.fixture(scope="module")
-def new(digits):
-    X, y = digits
-    return X[y == NEW][:80], y[y == NEW][:80]
-
-
-@pytest.fixture(scope="module")
-def held_out(digits):
-    X, y = digits
-    return np.vstack([X[y != NEW][900:], X[y == NEW][80:]]), np.append(y[y != NEW][900:], y[y == NEW][80:])
+def held_out():
+    return held_out_digits()
 
 
 @pytest.fixture(scope="module")
 def model(old):
     return fit(old)
-
-
-def fit(data, hash_function=None, n_bits=N_BITS, **parameters):
-    return ProximityPreservingCode(n_bits, hash_function=hash_function, random_state=0, **parameters).fit(*data)
-
-
-def joined(*parts):
-    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
 
 
 def shares_within(codes, is_near, radius):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from helpers.new_digit import N_BITS, NEW, fit, held_out_digits, joined, new_digits, old_digits
 from proxcode import (
     GivenPairs,
     HammingIndex,
@@ -22,37 +23,24 @@ from proxcode.hashing.encoder import without_codes
 from proxcode.hashing.memory import row_digests
 from proxcode.model.learned import Update
 
-N_BITS = 24
-NEW = 9
 FUNCTIONS = pytest.mark.parametrize(
     "hash_function", [KernelHash(n_landmarks=150), LinearHash(updatable=True)], ids=lambda one: type(one).__name__
 )
 
 
 @pytest.fixture(scope="module")
-def old(digits):
-    X, y = digits
-    return X[y != NEW][:900], y[y != NEW][:900]
+def old():
+    return old_digits()
 
 
 @pytest.fixture(scope="module")
-def new(digits):
-    X, y = digits
-    return X[y == NEW][:80], y[y == NEW][:80]
+def new():
+    return new_digits()
 
 
 @pytest.fixture(scope="module")
-def held_out(digits):
-    X, y = digits
-    return np.vstack([X[y != NEW][900:], X[y == NEW][80:]]), np.append(y[y != NEW][900:], y[y == NEW][80:])
-
-
-def fit(data, hash_function=None, n_bits=N_BITS, **parameters):
-    return ProximityPreservingCode(n_bits, hash_function=hash_function, random_state=0, **parameters).fit(*data)
-
-
-def joined(*parts):
-    return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+def held_out():
+    return held_out_digits()
 
 
 def assert_regression_of(model, X, y):

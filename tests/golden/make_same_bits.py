@@ -12,8 +12,7 @@ processors.
 
 The codes by radius with a subset of the samples were recorded again when far pairs began to be drawn. The share of
 misplaced pairs and the paper's own method were removed when thresholds were restricted to alpha > 0. The code by vector
-update was recorded again after `VectorUpdate` began to return the best partition visited and `SVMHash` to solve its
-problem itself.
+update was recorded again: since commit 9f117e3 its `SVMHash` solves the dual problem itself.
 
 Where bits are meant to change, or for another kind of processor, make it again; with --add, only configurations that
 the file does not hold are recorded, and those it holds stay as they are:
