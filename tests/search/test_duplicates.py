@@ -292,7 +292,8 @@ def test_kernels_are_compiled_once_for_whatever_codes(rng):
     find(5000, 64, 2)
     values = [*vars(_join_kernels).values(), *vars(_group_kernels).values()]
     compiled = [value for value in values if getattr(value, "signatures", None)]
-    assert len(compiled) == 10
+    # At least the kernels called from Python: those that they call are compiled here where no cache has them.
+    assert len(compiled) >= 10
     before = [len(value.signatures) for value in compiled]
     for n, n_bits, radius in [(0, 8, 0), (1, 64, 3), (5000, 200, 3), (5000, 64, 4), (300, 24, 24)]:
         find(n, n_bits, radius)
