@@ -9,7 +9,7 @@ ENGINES := .venv-engines
 # compare bits between numbers of threads.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=2
 
-.PHONY: demo test test-slow test-lowest test-engines mutants lint format bench bench-data reproduce figures clean
+.PHONY: demo test test-slow test-lowest test-engines test-browser docs dist mutants lint format bench bench-data reproduce figures clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -46,6 +46,15 @@ $(ENGINES)/.ready: pyproject.toml constraints.txt constraints-engines.txt
 # Samples in files on Dask, Ray and Spark, which needs Java (Debian: default-jre-headless); make test has Dask alone.
 test-engines: $(ENGINES)/.ready
 	$(THREADS) $(ENGINES)/bin/python -m pytest tests/engines
+
+$(VENV)/.ready-browser: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright
+	touch $@
+
+# Pages in Chromium: Debian's package chromium, or the one of npm. The page of examples/browser is built with node.
+test-browser: $(VENV)/.ready-browser
+	$(BIN)/python tests/browser/chromium.py > /dev/null 2>&1 || npm install --prefix tests/browser --no-package-lock --no-audit --no-fund
+	PROXCODE_CHROMIUM=$$($(BIN)/python tests/browser/chromium.py) $(THREADS) $(BIN)/python -m pytest tests/browser
 
 mutants: $(VENV)/.ready
 	$(BIN)/python tests/mutants.py
