@@ -56,6 +56,18 @@ test-browser: $(VENV)/.ready-browser
 	$(BIN)/python tests/browser/chromium.py > /dev/null 2>&1 || npm install --prefix tests/browser --no-package-lock --no-audit --no-fund
 	PROXCODE_CHROMIUM=$$($(BIN)/python tests/browser/chromium.py) $(THREADS) $(BIN)/python -m pytest tests/browser
 
+$(VENV)/.ready-dist: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt build
+	touch $@
+
+# The sdist, the wheel built from it, and the smoke test of that wheel in an empty environment.
+dist: $(VENV)/.ready-dist
+	rm -rf dist build/smoke
+	$(BIN)/python -m build --outdir dist
+	$(PYTHON) -m venv build/smoke
+	build/smoke/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/proxcode-*.whl
+	cd build/smoke && bin/python -I ../../tests/smoke.py
+
 mutants: $(VENV)/.ready
 	$(BIN)/python tests/mutants.py
 
