@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.export.onnx_model import import_onnx
+from proxcode.export.onnx_file import import_onnx
 from proxcode.hamming import unpack
 from proxcode.pipeline import Model
 from proxcode.storage.atomic import FilePath

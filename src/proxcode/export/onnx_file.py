@@ -211,4 +211,4 @@ def import_onnx(package: str = "onnx") -> Any:
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"export to ONNX requires {package}: pip install 'proxcode[onnx]'.") from error
+        raise ModuleNotFoundError(f"ONNX requires {package}: pip install 'proxcode[onnx]'.") from error
