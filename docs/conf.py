@@ -30,6 +30,8 @@ myst_heading_anchors = 3
 default_role = "py:obj"
 nitpick_ignore_regex = [("py:obj", "(?s).*")]
 add_module_names = False
+toc_object_entries_show_parents = "hide"
+smartquotes = False  # b'Wb has no quotation mark
 autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
@@ -71,8 +73,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = "proxcode"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/icon.svg"
+html_logo = "_static/icon.svg"
 html_show_sourcelink = False
 html_theme_options = {
+    "logo": {"text": "proxcode"},
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "show_prev_next": True,

@@ -78,7 +78,7 @@ for camp, center in ((1, 0), (-1, 3)):
     members = np.flatnonzero(found.partition == camp * found.partition[0])
     turn = np.linspace(0, 2 * np.pi, len(members), endpoint=False)
     place[members] = np.column_stack([center + np.cos(turn) * len(members) / 12, np.sin(turn) * len(members) / 12])
-_, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
+_, ax = plt.subplots(figsize=(8, 4.5))
 frustrated = {frozenset(edge) for edge in found.edges.tolist()}
 for first, second, relation in edges:
     colour, line = ("tab:blue", "-") if relation > 0 else ("tab:red", "--")
