@@ -68,6 +68,16 @@ dist: $(VENV)/.ready-dist
 	build/smoke/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt dist/proxcode-*.whl
 	cd build/smoke && bin/python -I ../../tests/smoke.py
 
+$(VENV)/.ready-docs: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
+# The documentation site in build/docs; a warning is an error. Examples are run again where they have changed.
+docs: $(VENV)/.ready-docs
+	rm -rf docs/api/generated
+	start=$$(date +%s) && $(THREADS) $(BIN)/python -m sphinx --nitpicky --fail-on-warning --keep-going --quiet docs build/docs \
+	  && echo "build/docs/index.html was built in $$(($$(date +%s) - start)) s"
+
 mutants: $(VENV)/.ready
 	$(BIN)/python tests/mutants.py
 
@@ -114,5 +124,5 @@ figures: $(VENV)/.ready
 	$(BIN)/python benchmarks/figures.py --copy
 
 clean:
-	rm -rf .venv .venv-* demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-* demo build dist docs/gallery docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,8 @@
-"""Codes from clicks: near means "clicked in one session".
+"""
+Codes from clicks
+=================
+
+Near means "clicked in one session".
 
 Items of a shop have embeddings whose variance is mostly style (colour, photograph), while visitors look for a purpose
 that only some directions of the embeddings show. No item has a label. Sessions are all that is known: items clicked
@@ -8,6 +12,7 @@ The items are made in this script, so that the purpose is known and the codes ca
 has clicked yet. Nearest neighbours in the original embeddings are the baseline.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
@@ -39,6 +44,8 @@ def distinct(pairs):
     return np.unique((i * N_KNOWN + j)[i < j])
 
 
+# %%
+# Near pairs are the items clicked in one session.
 X, purpose = make_items()
 clicks = make_sessions(purpose)
 near = distinct(np.vstack([clicks[:, [a, b]] for a in range(4) for b in range(a)]))
@@ -54,13 +61,23 @@ def precision(found):
     return (purpose[found] == purpose[N_KNOWN:, None]).mean()
 
 
+# %%
+# New items, whose code follows from their embedding alone, find items of the same purpose.
 print(f"precision@{K} of {N_NEW} new items")
 nearest = NearestNeighbors(n_neighbors=K).fit(known).kneighbors(new, return_distance=False)
+precisions = {"distance of embeddings": precision(nearest)}
 print(f"  distance of embeddings      {precision(nearest):.2f}")
 for hash_function in (LinearHash(), KernelHash()):
     model = ProximityPreservingCode(32, proximity=GivenPairs(pairs), hash_function=hash_function, random_state=0)
     model.fit(known)
     _, found = model.index(model.encode(known)).search(model.encode(new), k=K)
     last = model.history_[-1]
+    precisions[f"codes of {hash_function!r}"] = precision(found)
     print(f"  {hash_function!r:<28}{precision(found):.2f}")
     print(f"    of the pairs held back {last.near_within:.0%}, of random pairs {last.far_within:.0%} within radius_")
+
+_, ax = plt.subplots(figsize=(7, 2), layout="constrained")
+ax.bar_label(ax.barh(list(precisions), list(precisions.values())), fmt="%.2f", padding=3)
+ax.invert_yaxis()
+ax.set(xlabel=f"precision@{K}: share of items with the purpose of the query", xlim=(0, 1.1))
+plt.show()

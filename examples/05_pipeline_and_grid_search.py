@@ -1,14 +1,19 @@
-"""A code as the last step of a scikit-learn pipeline, with its parameters chosen by cross-validation, in one file.
+"""
+Pipeline and grid search
+========================
 
-`ProximityPreservingCode` is a transformer. Its components are nested parameters, such as `code__hash_function__ridge`
-of a step named "code", and `score` is the area under the precision-recall curve of near pairs, so that `GridSearchCV`
-needs no scoring function. The parameters are chosen on training images; the images of the last lines were not used.
-`CodePipeline` is a `Pipeline` that encodes, searches and is saved as one model.
+A code is the last step of a scikit-learn pipeline, with its parameters chosen by cross-validation, in one file.
+:class:`~proxcode.ProximityPreservingCode` is a transformer. Its components are nested parameters, such as
+``code__hash_function__ridge`` of a step named "code", and ``score`` is the area under the precision-recall curve of
+near pairs, so that ``GridSearchCV`` needs no scoring function. The parameters are chosen on training images; the images
+of the last lines were not used.
+:class:`~proxcode.CodePipeline` is a ``Pipeline`` that encodes, searches and is saved as one model.
 """
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.model_selection import GridSearchCV, train_test_split
@@ -35,6 +40,17 @@ for parameters, area in zip(results["params"], results["mean_test_score"], stric
 print(f"best number of bits: {search.best_params_['code__n_bits']}")
 print(f"area on {len(X_new)} new images: {search.score(X_new, y_new):.3f}")
 
+# %%
+# More bits help; the penalty of the kernel regression has its best value between the ends of the grid.
+_, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
+areas = results["mean_test_score"].reshape(len(grid["code__hash_function__ridge"]), len(grid["code__n_bits"]))
+for n_bits, line in zip(grid["code__n_bits"], areas.T, strict=True):
+    ax.semilogx(grid["code__hash_function__ridge"], line, "o-", label=f"{n_bits} bits")
+ax.set(xlabel="ridge", ylabel="area under the\nprecision-recall curve")
+ax.legend()
+plt.show()
+
+# %%
 # The best pipeline is a model, in a file that holds no pickle: it encodes images as they are.
 best = search.best_estimator_
 with TemporaryDirectory() as folder:
@@ -47,6 +63,7 @@ index = loaded.index(loaded.encode(X_train))
 nearest = y_train[loaded.search(index, X_new, k=10).neighbor]
 print(f"of 10 nearest neighbours, {(nearest == y_new[:, None]).mean():.1%} have the digit of the new image")
 
+# %%
 # The bits of a pipeline are features for any other estimator.
 classifier = make_pipeline(search.best_estimator_, KNeighborsClassifier(metric="hamming")).fit(X_train, y_train)
 baseline = make_pipeline(StandardScaler(), PCA(20), KNeighborsClassifier()).fit(X_train, y_train)

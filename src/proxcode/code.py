@@ -103,10 +103,10 @@ class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, U
 
     Attributes
     ----------
-    codes_ : ndarray of uint8, shape (n_samples, ceil(n_bits_ / 8))
+    codes_ : ndarray of uint8, shape `(n_samples, ceil(n_bits_ / 8))`
         Packed codes of the training samples: those of `encode`, or cuts where `error_correction` is off.
     radius_ : int
-        Hamming distance up to which two codes count as near: floor(alpha_ / 2), at least 0.
+        Hamming distance up to which two codes count as near: `floor(alpha_ / 2)`, at least 0.
     alpha_ : float
         Learned threshold on twice the Hamming distance, as in the paper; negative for some short codes.
     n_bits_ : int

@@ -170,7 +170,7 @@ def as_margins(scores: ArrayLike) -> NDArray[np.float64]:
 def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.float32]:
     """Compute distances between float queries, given by their margins, and packed codes, shape (n_queries, n_codes).
 
-    The distance is the sum of tanh |margin| over the bits in which the code differs from the query. In contrast to the
+    The distance is the sum of `tanh |margin|` over the bits in which the code and the query differ. In contrast to the
     Hamming distance, a bit with a small margin, which little noise would flip, has a small weight.
 
     Parameters

@@ -42,7 +42,7 @@ class Weights(ABC, BaseEstimator):
 
     @abstractmethod
     def weight(self, z: Table, scale: float = 1.0) -> Table:
-        """Return |w| of a pair with z = y gamma, up to a factor that depends on the scale alone."""
+        """Return `|w|` of a pair with z = y gamma, up to a factor that depends on the scale alone."""
 
 
 class GradientWeights(Weights):

@@ -56,7 +56,7 @@ class SignedGraph(QuadraticForm):
 
     @abstractmethod
     def absolute_degrees(self) -> Vector:
-        """Return the sums of |w_ij| over j."""
+        """Return the sums of `|w_ij|` over j."""
 
     @abstractmethod
     def field(self, partition: Partition) -> Vector:
@@ -115,7 +115,7 @@ class ExplicitGraph(SignedGraph):
     @cached_property
     @abstractmethod
     def _degrees(self) -> Vector:
-        """Sums of |w_ij| over j."""
+        """Sums of `|w_ij|` over j."""
 
     @abstractmethod
     def count_edges(self) -> int:

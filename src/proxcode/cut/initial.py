@@ -69,7 +69,7 @@ class LaplacianGuess(InitialGuess):
 
 
 class SignedLaplacianGuess(InitialGuess):
-    """Signs of the smallest eigenvector of the signed Laplacian D - W, D_ii = sum_j |w_ij| (SL in the paper)."""
+    """Signs of the smallest eigenvector of the signed Laplacian D - W, D_ii = sum_j `|w_ij|` (SL in the paper)."""
 
     def guess(self, graph: SignedGraph, rng: Generator) -> Partition:
         degrees = graph.absolute_degrees()

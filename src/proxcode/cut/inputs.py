@@ -41,7 +41,7 @@ def as_graph(W: GraphLike, directed: Directed | None = None) -> SignedGraph:
         - A square matrix of shape (n, n), symmetric up to rounding; (W + W.T) / 2 is used. An array of shape (3, 3) is
           a matrix: give three edges as a list of tuples. The names of a pandas DataFrame, whose index and columns must
           be equal, are those of the nodes. Masked arrays are refused: `W.filled(0)` turns masked pairs into no edges.
-        - A networkx graph. The weight of an edge is its attribute `weight` or `sign`, sign * |weight| if it has both,
+        - A networkx graph. The weight of an edge is its attribute `weight` or `sign`, `sign * |weight|` if it has both,
           and 1 if it has neither. Nodes are numbered in the order of `list(G)`.
         - Edges as a list, set or iterator of tuples (i, j, weight) or (i, j), of weight 1, or as an array of shape
           (m, 3). Nodes are numbered from 0.

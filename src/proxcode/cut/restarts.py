@@ -66,7 +66,7 @@ class BitUpdate(LocalSearch):
 
 
 class VectorUpdate(LocalSearch):
-    """Algorithm 1: all nodes at once, b <- sign((W + |lambda_min| I) b), until nothing changes.
+    """Algorithm 1: all nodes at once, `b <- sign((W + |lambda_min| I) b)`, until nothing changes.
 
     The shift makes the matrix positive semidefinite, so that no step decreases b'Wb (Theorems 1 to 4). The best
     partition visited is returned, so that the result is never worse than the start, whatever the shift is.
@@ -80,7 +80,7 @@ class VectorUpdate(LocalSearch):
     max_iter : int, default=1000
         Largest number of steps. With a shift that is too small, steps may alternate between partitions for ever.
     shift : float or array-like of shape (n,), default=None
-        Diagonal that is added to W, one number for all nodes or one for each; not negative. None: |lambda_min|.
+        Diagonal that is added to W, one number for all nodes or one for each; not negative. None: `|lambda_min|`.
 
     Examples
     --------

@@ -28,7 +28,7 @@ Report = Callable[[Progress], object]
 
 
 def relative_gap(value: float, bound: float) -> float:
-    """Return |bound - value| / |value|; infinite where the value is 0 and the bound is not."""
+    """Return `|bound - value| / |value|`; infinite where the value is 0 and the bound is not."""
     if value == bound:
         return 0.0
     return abs(bound - value) / abs(value) if value else float("inf")
@@ -53,7 +53,7 @@ class Cut:
         its own cut.
     upper_bound : float
         Upper bound of b'Wb over all partitions; infinite where none is known. Exact for integer weights whose sum is
-        below 2^53; otherwise up to the rounding of sums, 2^-44 of the sum of all |w_ij|.
+        below 2^53; otherwise up to the rounding of sums, 2^-44 of the sum of all `|w_ij|`.
     graph : SignedGraph or None
         The graph that was cut.
     """
@@ -97,7 +97,7 @@ class Cut:
 
     @property
     def frustrated_weight(self) -> float:
-        """Sum of |w_ij| over the frustrated edges; their number where all weights are -1 and +1."""
+        """Sum of `|w_ij|` over the frustrated edges; their number where all weights are -1 and +1."""
         return float(np.abs(self._frustrated()[2]).sum())
 
     def _frustrated(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:

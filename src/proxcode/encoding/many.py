@@ -78,7 +78,7 @@ def encode_files(
     ----------
     model : ProximityPreservingCode or CodePipeline
     source : path, sequence of paths, or pyarrow.dataset.Dataset
-        Files, folders and patterns such as "vectors/*.parquet".
+        Files, folders and patterns such as `vectors/*.parquet`.
     output : path
         Folder to write to; it is made if it does not exist.
     key, columns, drop

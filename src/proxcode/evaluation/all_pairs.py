@@ -92,7 +92,7 @@ class Evaluation:
     Attributes
     ----------
     model : ProximityPreservingCode
-    bits : ndarray of uint8, shape (n_samples, n_bits_)
+    bits : ndarray of uint8, shape `(n_samples, n_bits_)`
         The model's codes of the samples as a 0/1 matrix.
     rows : list of Row
         The rows of the model by code length, then those of each peer.

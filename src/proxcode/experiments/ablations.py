@@ -49,6 +49,7 @@ METRIC_VARIANTS = ("default", "random-start", "paper")
 # Variants whose cuts are compared without a hash function, and the number of samples.
 IN_SAMPLE = ("unrefined", "unrefined-spectral", "unsigned-spectral", "unsigned")
 IN_SAMPLE_SIZE = Size(1000, 100)
+TITLE = "# Ablations: one change at a time\n\n"
 NOTES = """
 Area under the precision-recall curve of new samples, mean and standard deviation over three splits. Each row has one
 change from the default, or from the first row without refinement; an empty cell was not run. Support vector machines
@@ -95,7 +96,7 @@ def redraw(output: Path) -> list[Path]:
     names = tuple(name for name in VARIANTS if name in measured)
     paths = [output / "ablations.csv", output / "ablations.md"]
     write_rows(paths[0], table)
-    text = markdown(table, "auc", protocols, bits, names) + NOTES
+    text = TITLE + markdown(table, "auc", protocols, bits, names) + NOTES
     text += "\n" + markdown(table, "auc", metrics, bits, METRIC_VARIANTS)
     text += "\n" + markdown(table, "loss", protocols, bits, IN_SAMPLE) + IN_SAMPLE_NOTES
     write_text(paths[1], text)

@@ -37,6 +37,7 @@ PROTOCOLS = {
     "labels mnist": "MNIST, near by class",
     "labels cifar10-gist": "CIFAR-10 GIST, near by class",
 }
+TITLE = "# Precision and recall\n\n"
 QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
 # What each panel shows, for the caption.
 PANELS = {
@@ -94,9 +95,9 @@ def redraw(output: Path) -> list[Path]:
         means = {name: mean_curve(some) for name, some in alike.items()}
         title = f"{about}, {N_BITS} bits"
         curves[title] = dict(sorted(means.items(), key=lambda item: -area_under_curve(item[1])))
-        texts.append(f"{title}\n\n{markdown(curves[title], mine)}")
+        texts.append(f"## {title}\n\n{markdown(curves[title], mine)}")
     paths = [output / f"precision_recall.{ending}" for ending in ("md", "png")]
-    write_text(paths[0], "\n".join(texts) + reasons(left_out))
+    write_text(paths[0], TITLE + "\n".join(texts) + reasons(left_out))
     names = list(dict.fromkeys(method for _, method, _ in of_splits))
     seeds = tuple(sorted({seed for _, _, seed in of_splits}))
     save_figure(draw(curves, names, seeds), paths[1], dpi=200)

@@ -34,6 +34,7 @@ PROTOCOLS = {
     "radius scene15-gist": "scene15 GIST, near by radius",
     "radius cifar10-gist": "CIFAR-10 GIST, PCA-40, near by radius",
 }
+TITLE = "# Other data: area under the precision-recall curve\n\n"
 QUICK_PROTOCOLS = {"labels digits": "digits, near by class"}
 BITS = (16, 32, 64)
 # A code length of the quick form of Table 1, whose fits are shared.
@@ -61,11 +62,11 @@ def redraw(output: Path) -> list[Path]:
         if measured:
             areas = summary(measured, list(dict.fromkeys(row["method"] for row in measured)), bits, {})
             table += [{"data": about, **{key: row[key] for key in row if key != "paper"}} for row in areas]
-            texts.append(f"{about}\n\n{markdown(areas, bits)}{not_ahead(areas, bits)}")
+            texts.append(f"## {about}\n\n{markdown(areas, bits)}{not_ahead(areas, bits)}")
     paths = [output / "other_data.csv", output / "other_data.md"]
     write_rows(paths[0], table)
     listed = parameters_listed(read_rows(output / "other_data_parameters.csv"))
-    write_text(paths[1], "\n".join(texts) + NOTES + listed + reasons(left_out))
+    write_text(paths[1], TITLE + "\n".join(texts) + NOTES + listed + reasons(left_out))
     return paths
 
 

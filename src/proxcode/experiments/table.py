@@ -30,6 +30,7 @@ BITS = (12, 16, 24, 32, 48, 64, 96, 128)
 QUICK_BITS = (12, 32)
 # Code length of the precision-recall curves, whose fits are shared with the table.
 CURVE_BITS = 50
+TITLE = "# Table 1: area under the precision-recall curve\n\n"
 NOTES = """
 Methods marked + have what PPC has: SDH+ and AGH+ as many anchors as PPC has landmarks, with labels and without; the
 others PPC's features, the class posteriors that its kernel regression on these landmarks learns from all samples and
@@ -76,7 +77,7 @@ def redraw(output: Path) -> list[Path]:
     paths = [output / "table1.csv", output / "table1.md"]
     write_rows(paths[0], table)
     listed = parameters_listed(read_rows(output / "table1_parameters.csv"))
-    text = markdown(table, bits) + not_ahead(table, bits) + NOTES + listed + reasons(left_out)
+    text = TITLE + markdown(table, bits) + not_ahead(table, bits) + NOTES + listed + reasons(left_out)
     write_text(paths[1], text)
     return paths
 

@@ -41,7 +41,7 @@ def open_samples(
     Parameters
     ----------
     source : path, sequence of paths, or pyarrow.dataset.Dataset
-        A file of any format of `open_vectors`, a folder, a pattern such as "vectors/*.parquet", a list of files, or an
+        A file of any format of `open_vectors`, a folder, a pattern such as `vectors/*.parquet`, a list of files, or an
         Arrow dataset of Parquet or Arrow files. The files of a folder or pattern are taken in the order of their names.
     key, columns, drop
         As in `open_vectors`, the same for all files.

@@ -70,7 +70,7 @@ class BinaryEncoderMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
         """Return the margins of each bit, shape (n_samples, n_bits): a bit is 1 where its margin is at least 0."""
 
     def transform(self, X: ArrayLike) -> Codes:
-        """Return the codes as a 0/1 matrix of shape (n_samples, n_bits_)."""
+        """Return the codes as a 0/1 matrix of shape `(n_samples, n_bits_)`."""
         return (self.scores(X) >= 0).astype(np.uint8)
 
     def encode(self, X: ArrayLike, n_bits: int | None = None) -> Codes:

@@ -59,7 +59,7 @@ class JointHash(HashFunction):
 
     @abstractmethod
     def margins(self, X: Matrix) -> Vector:
-        """Return the margins of all bits, shape (n_samples, n_planned_)."""
+        """Return the margins of all bits, shape `(n_samples, n_planned_)`."""
 
     def begin(
         self,

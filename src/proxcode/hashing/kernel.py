@@ -36,7 +36,7 @@ class KernelHash(RidgeHash):
         near pairs a quarter, 1,000 to 3,000, if that is more; without either a twentieth. Without labels, fewer where
         the features of all samples would fill the memory.
     gamma : float, default=None
-        Coefficient of the kernel k(x, z) = exp(-gamma |x - z|^2). None is 1 over the median squared distance between
+        Coefficient of the kernel `k(x, z) = exp(-gamma |x - z|^2)`. None is 1 over the median squared distance between
         landmarks.
     ridge : float, default=None
         Strength of the penalty. None chooses it where there are labels, by leave-one-out, or a list of near pairs, by

@@ -51,7 +51,7 @@ class RotationHash(JointHash):
     n_landmarks : int, default=1000
         Number of samples drawn as landmarks of the kernel.
     gamma : float, default=None
-        Coefficient of the kernel k(x, z) = exp(-gamma |x - z|^2); 0 stands for no kernel, plain principal components.
+        Coefficient of the kernel `k(x, z) = exp(-gamma |x - z|^2)`; 0 stands for no kernel, plain principal components.
         None chooses among 0 and 1 / (w d), d the mean squared distance and w = 2, 1, 1/2, by how well codes of some
         samples rank others.
     n_components : int, default=None

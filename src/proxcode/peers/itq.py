@@ -20,7 +20,7 @@ from proxcode.utils.validation import check_integer
 
 @dataclass(eq=False, repr=False)
 class ITQ(AxisPeer, LinearPeer):
-    """Iterative quantisation: the rotation R of the principal components V that minimises |sign(VR) - VR|^2.
+    """Iterative quantisation: the rotation R of the principal components V that minimises `|sign(VR) - VR|^2`.
 
     A bit is a rotated principal component, so that there are at most as many bits as features and samples. Parameters
     not listed are those of `Peer`, attributes those of `LinearPeer`.

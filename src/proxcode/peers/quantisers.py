@@ -48,7 +48,7 @@ class Quantiser(Peer):
 
     # A code of FAISS has no prefix.
     def encode(self, X: ArrayLike) -> Codes:  # type: ignore[override]
-        """Return the codes of FAISS, shape (n, code_size_), with the least significant bit of each byte first."""
+        """Return the codes of FAISS, shape `(n, code_size_)`, with the least significant bit of each byte first."""
         check_is_fitted(self)
         return self._faiss_codes(self._check_samples(X, reset=False))
 

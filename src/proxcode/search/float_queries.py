@@ -68,7 +68,7 @@ class FloatQueries:
     def from_weights(cls, weights: ArrayLike, *, fingerprint: str | None = None) -> FloatQueries:
         """Return queries for a weighted Hamming distance.
 
-        The distance is the sum of |weights[q, j]| over the bits j in which a code differs from the signs of the
+        The distance is the sum of `|weights[q, j]|` over the bits j in which a code differs from the signs of the
         weights; bit j of a query is 1 where weights[q, j] >= 0. With the hyperbolic tangent of a model's margins as
         weights, it is the distance of `asymmetric_distances`.
 

@@ -46,7 +46,7 @@ class ShardedIndex:
     Parameters
     ----------
     paths : path, or sequence of paths
-        A list of index files, a folder that contains nothing else, or a pattern such as "shards/*.index". The files of
+        A list of index files, a folder that contains nothing else, or a pattern such as `shards/*.index`. The files of
         a folder or pattern are taken in the order of their names.
     engine : Engine, default=None
         Where shards are searched. None: one after another in this process, each with all threads. An engine of

@@ -50,8 +50,8 @@ class ClickHouseStore(CodeStore):
     Parameters
     ----------
     client : clickhouse_connect.driver.Client
-        A connection, `clickhouse_connect.get_client(host=...)`, or an engine inside this process, `get_client(
-        interface="chdb")`. As all such clients, it serves one thread at a time.
+        A connection, `clickhouse_connect.get_client(host=...)`, or an engine inside this process,
+        `get_client(interface="chdb")`. As all such clients, it serves one thread at a time.
     table : str or tuple of two str
         Name of the table, or of its database and the table. With `n_bits`, the table is created if it does not exist.
     n_bits : int, default=None

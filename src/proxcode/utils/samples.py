@@ -86,7 +86,7 @@ class Samples(ABC):
     def map(
         self, function: Callable[..., T], size: int = BLOCK, along: Sequence[NDArray[Any]] = ()
     ) -> Iterator[tuple[slice, T]]:
-        """Yield (rows, function(samples, *values)) for consecutive blocks, in order.
+        """Yield `(rows, function(samples, *values))` for consecutive blocks, in order.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Samples(ABC):
                 yield slice(start, min(start + size, piece.stop)), result
 
     def sum(self, function: Callable[..., Sums], size: int = BLOCK, along: Sequence[NDArray[Any]] = ()) -> Sums:
-        """Return the sums of function(samples, *values), a tuple of arrays, over blocks; parameters as in `map`."""
+        """Return the sums of `function(samples, *values)`, a tuple of arrays, over blocks; parameters as in `map`."""
         totals: Sums | None = None
         for _, sums in self._computed(_Summed(function, size), along):
             totals = _added(totals, sums)

@@ -47,7 +47,7 @@ class CycleBound(UpperBound):
     """A linear program over the negative cycles of the reduced graph, which are added as they are violated.
 
     The bound is proved whenever it ends, because each round gives the bound of a dual solution; 2^-45 of the sum of all
-    |w_ij| is added for rounding errors. It is never worse than `CyclePackingBound`, which comes first, provided that
+    `|w_ij|` is added for rounding errors. It is never worse than `CyclePackingBound`, which comes first, provided that
     the time suffices for both. Suitable for graphs with some ten thousands of edges after the reduction.
 
     Parameters

@@ -40,7 +40,7 @@ class CyclePackingBound(UpperBound):
     """A greedy packing of negative cycles of the reduced graph, for graphs with up to millions of edges.
 
     The bound is proved whenever it ends: capacities are rounded down to multiples of a power of two, 2^-52 of their
-    sum, so that the packing is exact, and 2^-45 of the sum of all |w_ij| is added for the rounding of other sums. The
+    sum, so that the packing is exact, and 2^-45 of the sum of all `|w_ij|` is added for the rounding of other sums. The
     better the given partition is, the better is the bound.
 
     Parameters

@@ -1,0 +1,91 @@
+"""Configuration of the documentation site, built by `make docs`.
+
+No page asks for anything over the network: formulas are plain text, fonts and scripts are part of the theme.
+"""
+
+from proxcode import __version__
+
+project = "proxcode"
+author = "the authors of proxcode"
+release = version = __version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["results/cells"]
+
+# Markdown: headings are link targets, as on GitHub.
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 3
+
+# Docstrings: a name in backquotes is code, and a link where it is the name of something documented.
+default_role = "py:obj"
+nitpick_ignore_regex = [("py:obj", "(?s).*")]
+add_module_names = False
+toc_object_entries_show_parents = "hide"
+smartquotes = False  # b'Wb has no quotation mark
+autodoc_typehints = "none"
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_use_plots = False
+# The constructor is documented in its class, methods of scikit-learn's base classes in scikit-learn.
+autosummary_context = {
+    "hidden_methods": [
+        "__init__",
+        "fit_transform",
+        "get_feature_names_out",
+        "get_metadata_routing",
+        "get_params",
+        "set_fit_request",
+        "set_output",
+        "set_params",
+        "set_score_request",
+    ]
+}
+
+# Examples are run anew when they change.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"/\d\d_\w+\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "download_all_examples": False,
+    "show_memory": False,
+    "write_computation_times": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "backreferences_dir": "gallery/uses",
+    "doc_module": ("proxcode",),
+}
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = "proxcode"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_favicon = "_static/icon.svg"
+html_logo = "_static/icon.svg"
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "proxcode"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
+}
+html_context = {"default_mode": "auto"}
+copyright = "the authors of proxcode, BSD-3-Clause"
