@@ -33,8 +33,8 @@ def times_section(measured: Measured) -> Section:
         entries.insert(0, (f"transforming {n_samples:,} samples", f"{times.preprocess_seconds:.2f} s"))
     words = paragraphs(
         f"A search is one for a single query, k = 10, by one call of HammingIndex.search: the median. At {n_samples:,} "
-        f"codes a search for one query takes {_ratio(times.search_ms, each / 1000)} encoding it. Times are those of this "
-        "machine and of the other work on it."
+        f"codes a search for one query takes {_ratio(times.search_ms, each / 1000)} encoding it. Times are those of "
+        "this machine and of the other work on it."
     )
     advice = tag("p", tag("strong", "What to do. "), _advice(times.search_ms, each / 1000), class_="advice")
     return Section(*TIMES, joined([facts(entries), words, advice, _compared(measured.pairs, measured.search)]))
