@@ -49,6 +49,7 @@ def page(
     lead: Any = "",
     tiles: Sequence[Tile] = (),
     script: str = "",
+    footer: str = "Written by proxcode. This page holds all that it shows and asks for nothing else.",
     connects: bool = False,
 ) -> str:
     """Return a complete HTML document.
@@ -64,6 +65,8 @@ def page(
         Figures at the top of the page.
     script : str
         Script that runs after that of all pages.
+    footer : str
+        What stands below all sections.
     connects : bool, default=False
         Whether the script may send requests to the server of the page; a report may not.
     """
@@ -88,7 +91,7 @@ def page(
         tag("a", "Skip to the first section", href=f"#{sections[0].id}", class_="skip") if sections else None,
         tag("header", tag("h1", title), tag("div", lead, class_="lead"), _tiles(tiles), _contents(sections)),
         tag("main", *map(_section, sections)),
-        tag("footer", tag("p", "Written by proxcode. This page holds all that it shows and asks for nothing else.")),
+        tag("footer", tag("p", footer)),
         tag("div", id="tip", role="presentation", hidden=True),
         tag("script", own_script),
     )
