@@ -1,6 +1,6 @@
 """Seconds, size and peak memory of a report.
 
-    python benchmarks/report.py [--samples 100000] [--output docs/results/report.csv]
+    python benchmarks/report.py [--samples 100000]
 
 Samples are synthetic: 512 features, 50 classes, Gaussian clusters. The model, 64 bits with labels, is fitted to 10,000
 further samples, which is not timed. `proxcode report` then runs as a process of its own, from files to the page, with
@@ -52,7 +52,6 @@ def report(folder, name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=100_000)
-    parser.add_argument("--output", type=Path, default=Path("docs/results/report.csv"))
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -61,8 +60,7 @@ def main():
         seconds, cpu, peak, n_bytes = report(folder, "x")
     row = {"samples": options.samples, "features": N_FEATURES, "bits": N_BITS, "seconds": round(seconds, 1)}
     row |= {"cpu_seconds": round(cpu, 1), "peak_gib": round(peak, 2), "bytes": n_bytes}
-    record(options.output, [row])
-    print(row)
+    record("report", [row])
     if seconds > MAX_SECONDS or n_bytes > MAX_MEGABYTES * 10**6:
         sys.exit(f"above the limits of {MAX_SECONDS} s and {MAX_MEGABYTES} MB")
 
