@@ -91,6 +91,11 @@ FAIL = {
     "export api.proxcode -o gone/m.onnx": "there is no folder gone",
     "export api.proxcode -o m.onnx --check gone.npy": "there is no file gone.npy",
     f"export api.proxcode -o m.onnx --bits {N_BITS + 1}": "the code length of the model",
+    "report gone train.npy": "there is no file gone",
+    "report api.proxcode gone.npy": "there is no file gone.npy",
+    "report api.proxcode train.npy -o r.pdf": "expected a report with the suffix",
+    "report api.proxcode train.npy --image-shape 9x9": "a sample has 64",
+    "report api.proxcode train.npy --texts gone.csv": "there is no file gone.csv",
     "cut gone.csv": "there is no file gone.csv",
     "reproduce perpetuum": "unknown experiment",
 }

@@ -21,6 +21,7 @@ VERBS = (
     "dedupe",
     "load",
     "evaluate",
+    "report",
     "drift",
     "update",
     "extend",
