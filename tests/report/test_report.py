@@ -38,7 +38,7 @@ def write(tmp_path_factory, model, new):
 
     def written(fitted=model, X=new[0], y=new[1], **options):
         path = folder / "report.html"
-        report = write_report(path, fitted, X, y, **{"peers": (), "n_queries": 2, **options})
+        report = write_report(path, fitted, X, y, **{"peers": (), **options})
         document = path.read_text(encoding="utf-8")
         assert report.n_bytes == path.stat().st_size
         return report, Page(document), document
