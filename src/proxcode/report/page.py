@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 
 from proxcode.report.markup import Html, details, joined, number, tag
 
+FOOTER = "Written by proxcode. This page holds all that it shows and asks for nothing else."
+
 
 class Section(NamedTuple):
     """A section of a page.
@@ -48,7 +50,9 @@ def page(
     *,
     lead: Any = "",
     tiles: Sequence[Tile] = (),
+    style: str = "",
     script: str = "",
+    footer: str = FOOTER,
     connects: bool = False,
 ) -> str:
     """Return a complete HTML document.
@@ -62,15 +66,19 @@ def page(
         What stands below the title.
     tiles : sequence of Tile
         Figures at the top of the page.
+    style : str
+        Rules that follow the style sheet of all pages.
     script : str
         Script that runs after that of all pages.
+    footer : str
+        What stands at the end of the page.
     connects : bool, default=False
         Whether the script may send requests to the server of the page; a report may not.
     """
-    style, own_script = style_sheet(), Html(f"{page_script()}\n{script}")
+    own_style, own_script = Html(f"{style_sheet()}\n{style}"), Html(f"{page_script()}\n{script}")
     reachable = "'self'" if connects else "'none'"
     policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(own_script)}'; img-src data:; "
+        f"default-src 'none'; style-src '{_digest(own_style)}'; script-src '{_digest(own_script)}'; img-src data:; "
         f"connect-src {reachable}; base-uri 'none'; form-action 'none'"
     )
     head = tag(
@@ -81,14 +89,14 @@ def page(
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", title),
-        tag("style", style),
+        tag("style", own_style),
     )
     body = tag(
         "body",
         tag("a", "Skip to the first section", href=f"#{sections[0].id}", class_="skip") if sections else None,
         tag("header", tag("h1", title), tag("div", lead, class_="lead"), _tiles(tiles), _contents(sections)),
         tag("main", *map(_section, sections)),
-        tag("footer", tag("p", "Written by proxcode. This page holds all that it shows and asks for nothing else.")),
+        tag("footer", tag("p", footer)),
         tag("div", id="tip", role="presentation", hidden=True),
         tag("script", own_script),
     )
