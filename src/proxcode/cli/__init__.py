@@ -21,6 +21,7 @@ VERBS = (
     "dedupe",
     "load",
     "evaluate",
+    "explore",
     "drift",
     "update",
     "extend",
