@@ -157,6 +157,7 @@ def _check_rows(source: str, name: str, n_rows: int, n_codes: int) -> None:
 
 def _serve(server: "ExploreServer") -> None:
     """Print the address, and serve until Ctrl-C or the signal to end."""
+    from threadpoolctl import threadpool_limits
 
     def stop(*_: Any) -> NoReturn:
         raise KeyboardInterrupt
@@ -165,7 +166,9 @@ def _serve(server: "ExploreServer") -> None:
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         click.echo(f"Explore at {server.address} (Ctrl-C stops)")
-        server.serve_forever(poll_interval=0.1)
+        # The product of one vector is faster in one thread, and several would wait for one another.
+        with threadpool_limits(1, user_api="blas"):
+            server.serve_forever(poll_interval=0.1)
     except KeyboardInterrupt:
         click.echo("Stopped.", err=True)
     finally:

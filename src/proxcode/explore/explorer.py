@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -153,8 +154,10 @@ class CodeExplorer:
         dict
             "query" and "neighbors", each with "row", "id", "cells", "label", "image" and "bits", where they are known;
             the bits are those of `numpy.packbits` as hexadecimal digits. Neighbours also have a "distance" and whether
-            they are "near", within the learned radius. "counts" has the number of codes at each distance from 0.
+            they are "near", within the learned radius. "counts" has the number of codes at each distance from 0,
+            "milliseconds" the time that all this took.
         """
+        start = perf_counter()
         _check_keys(request, ("row", "id", "vector", "k"))
         k = check_integer("k", request.get("k", 10), 1, MAX_K)
         kinds = [kind for kind in ("row", "id", "vector") if kind in request]
@@ -179,7 +182,8 @@ class CodeExplorer:
         counts = self._counts(code)
         if row is not None:
             counts[0] -= 1
-        return {"query": query, "neighbors": neighbors, "counts": counts.tolist(), "radius": self.radius}
+        milliseconds = round(1000 * (perf_counter() - start), 1)
+        return {"query": query, "neighbors": neighbors, "counts": counts.tolist(), "milliseconds": milliseconds}
 
     def suggest(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return stored codes to choose from: those with this id, row number, or text in the searched column.

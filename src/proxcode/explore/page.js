@@ -130,16 +130,15 @@
   const neighbor = (one, number) => {
     const place = element("div", { class: "place" },
       element("b", {}, `${number + 1}.`), element("small", {}, `distance ${one.distance}`), element("span", { class: "mark" }));
-    const again = element("button", { type: "button", class: "again", "aria-label": `Search from ${titled(one)}` }, "Search from here");
+    const again = element("button", { type: "button", class: "again", "aria-label": `Search this: ${titled(one)}` }, "Search this");
     again.addEventListener("click", () => choose(one));
-    const made = card(one, shown.query.bits);
-    made.querySelector(".words").append(again);
-    return element("li", { "data-distance": one.distance }, place, made);
+    place.append(again);
+    return element("li", { "data-distance": one.distance }, place, card(one, shown.query.bits));
   };
-  const show = (answer, milliseconds) => {
+  const show = (answer) => {
     shown = answer;
     const nNear = within(about.radius);
-    status.textContent = `${grouped(answer.neighbors.length)} nearest of ${codes(about.codes)}, found in ${milliseconds} ms. `
+    status.textContent = `${grouped(answer.neighbors.length)} nearest of ${codes(about.codes)}, found in ${answer.milliseconds} ms. `
       + `${codes(nNear)} ${nNear === 1 ? "is" : "are"} within the learned radius ${about.radius}.`;
     status.classList.remove("wrong");
     at("query").replaceChildren(element("div", { class: "kind" }, "Query"), card(answer.query, answer.query.bits));
@@ -151,7 +150,7 @@
   let asked = null, number = 0;
   const search = async (query) => {
     asked = query;
-    const own = (number += 1), start = performance.now();
+    const own = (number += 1);
     try {
       const count = Number(k.value);
       if (!Number.isInteger(count) || count < 1 || count > about["largest k"]) {
@@ -159,7 +158,7 @@
       }
       const answer = await ask("search", { ...query, k: count });
       if (own !== number) return;
-      show(answer, Math.max(1, Math.round(performance.now() - start)));
+      show(answer);
       answers.classList.remove("stale");
     } catch (error) {
       if (own !== number) return;

@@ -39,9 +39,9 @@ def render_page(explorer: CodeExplorer, links: Html | None = None) -> Page:
     """Return the page of an explorer; `links` stand below its title."""
     about = explorer.about()
     tiles = [
-        Tile("codes", about["codes"], "that are searched"),
+        Tile("codes", about["codes"], "to search among"),
         Tile("bits", about["bits"], f"{-(-about['bits'] // 8)} bytes for each code"),
-        Tile("near up to", about["radius"], "Hamming distance that the model learned"),
+        Tile("near up to", about["radius"], "Hamming distance, as learned"),
     ]
     sections = [Section("search", "Search", _search_form(about)), *overview(explorer)]
     document = page(
@@ -134,8 +134,7 @@ def _search_form(about: dict[str, object]) -> Html:
     answers = tag(
         "div",
         tag("p", id="status", role="status", aria_live="polite"),
-        tag("div", id="query"),
-        tag("div", id="histogram"),
+        tag("div", tag("div", id="query"), tag("div", id="histogram"), class_="overview"),
         tag("ol", id="neighbors", aria_label="Nearest codes"),
         id="answers",
     )

@@ -12,8 +12,10 @@ Answers are pages or JSON; an error is an object with one sentence, "error".
 
 import json
 import secrets
+import socket
 import socketserver
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
@@ -28,6 +30,8 @@ HOST = "127.0.0.1"
 MAX_BODY = 2**21
 # Seconds that a connection may be silent.
 TIMEOUT = 30
+# After an error: seconds to wait for the rest of a request, the number of blocks that are received, and their bytes.
+LINGER, LINGER_BLOCKS, LINGER_BYTES = 1.0, 256, 2**16
 TOKEN_BYTES = 24
 JSON = "application/json; charset=utf-8"
 HEADERS = {
@@ -83,6 +87,8 @@ class ExploreServer(ThreadingHTTPServer):
 
     # A request that is still being answered does not delay the end.
     daemon_threads = True
+    # Connections that wait to be accepted.
+    request_queue_size = 128
 
     def __init__(self, explorer: CodeExplorer, port: int = 0) -> None:
         check_integer("port", port, 0, 65_535)
@@ -136,7 +142,6 @@ class Handler(BaseHTTPRequestHandler):
 
     server: ExploreServer
     protocol_version = "HTTP/1.1"
-    server_version, sys_version = "proxcode", ""
     timeout = TIMEOUT
     # An answer is one packet where it fits: a second one would wait for the first to be acknowledged, about 40 ms.
     wbufsize, disable_nagle_algorithm = -1, True
@@ -199,9 +204,17 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is not valid JSON: send an object.") from error
 
     def _send_error(self, status: HTTPStatus, sentence: str) -> None:
-        # The rest of the request is not read, so that nothing can follow it.
+        # The rest of the request is not parsed, so that nothing can follow it.
         self.close_connection = True
         self._send(status, Page(json.dumps({"error": sentence}), JSON, NOTHING_ALLOWED))
+        # A connection that is closed before all was received is reset, and the answer may be lost with it.
+        with suppress(OSError):
+            self.wfile.flush()
+            self.connection.shutdown(socket.SHUT_WR)
+            self.connection.settimeout(LINGER)
+            for _ in range(LINGER_BLOCKS):
+                if not self.connection.recv(LINGER_BYTES):
+                    break
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
         """Answer a request that the parser of HTTP refuses."""
@@ -221,6 +234,10 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
+
+    def version_string(self) -> str:
+        """Return the name of the server, without versions."""
+        return "proxcode"
 
     def log_message(self, format: str, *args: Any) -> None:
         """Write nothing: an address has the token."""
