@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from proxcode.proximity import SameLabel as SameLabel
     from proxcode.proximity import SharedLabel as SharedLabel
     from proxcode.proximity import WithinRadius as WithinRadius
+    from proxcode.report.writing import write_report as write_report
     from proxcode.search import FloatQueries as FloatQueries
     from proxcode.search import HammingIndex as HammingIndex
     from proxcode.search import ShardedIndex as ShardedIndex
@@ -58,6 +59,7 @@ _NAMES = {
     ),
     "pipeline": ("CodePipeline", "load"),
     "proximity": ("GivenPairs", "Nearest", "SameLabel", "SharedLabel", "WithinRadius"),
+    "report.writing": ("write_report",),
     "search": ("FloatQueries", "HammingIndex", "ShardedIndex", "find_duplicates"),
 }
 _MODULE_OF = {name: f"proxcode.{module}" for module, names in _NAMES.items() for name in names}

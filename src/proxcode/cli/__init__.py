@@ -21,6 +21,7 @@ VERBS = (
     "dedupe",
     "load",
     "evaluate",
+    "report",
     "explore",
     "drift",
     "update",

@@ -41,6 +41,10 @@ from proxcode.utils.validation import check_component, check_samples
 MAX_QUERIES = 2000
 
 
+class NoPairsError(ValueError):
+    """The samples have no near pair, or no far pair: there is nothing to measure."""
+
+
 class Row(NamedTuple):
     """Measures of one method at one code length.
 
@@ -244,7 +248,7 @@ def _add(evaluation: Evaluation, found: FoundPairs, key: tuple[str, int], codes:
     near, far = found.pairs.with_code(GrowingCode.from_packed(codes, n_bits)).counts()
     for name, counts in (("near", near), ("far", far)):
         if counts.sum() == 0:
-            raise ValueError(
+            raise NoPairsError(
                 f"there is no {name} pair among the {len(codes)} samples of X: pass more samples or another proximity."
             )
     precision = recall = None

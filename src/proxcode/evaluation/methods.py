@@ -66,14 +66,16 @@ class FittedPeer(NamedTuple):
 
 
 def check_peers(peers: Iterable[str] | None, has_labels: bool) -> list[str]:
-    """Validate names of peers. None: LSH and ITQ, and with labels Hadamard and WCW-ITQ."""
+    """Validate names of peers, in capital letters or not. None: LSH and ITQ, and with labels Hadamard and WCW-ITQ."""
     if peers is None:
         return [*WITHOUT_LABELS, *(WITH_LABELS if has_labels else ())]
-    names = [peers] if isinstance(peers, str) else list(dict.fromkeys(peers))
-    for name in names:
-        if name not in PEERS:
+    known = {name.lower(): name for name in PEERS}
+    names: dict[str, None] = {}
+    for name in [peers] if isinstance(peers, str) else peers:
+        if str(name).lower() not in known:
             raise ValueError(f"peers={name!r}: expected names from {', '.join(PEERS)}.")
-    return names
+        names[known[str(name).lower()]] = None
+    return list(names)
 
 
 def check_lengths(model: ProximityPreservingCode, lengths: Iterable[int] | None) -> list[int]:

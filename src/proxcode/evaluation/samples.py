@@ -43,7 +43,7 @@ class SearchSamples:
         """Return some of the samples, in ascending order; all of them are the object itself."""
         if len(rows) == len(self.array):
             return self
-        return SearchSamples(_rows_of(self.given, rows), _rows_of(self.transformed, rows), self.array[rows])
+        return SearchSamples(rows_of(self.given, rows), rows_of(self.transformed, rows), self.array[rows])
 
     def own_rows_of(self, queries: "SearchSamples") -> NDArray[np.int64]:
         """Return the row of this database that is each query itself, -1 where there is none.
@@ -63,7 +63,7 @@ def _as_numbers(X: Any) -> NDArray[Any] | None:
     return array if array.ndim == 2 and array.dtype.kind in "biuf" else None
 
 
-def _rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
+def rows_of(X: Any, rows: NDArray[np.int64]) -> Any:
     """Return rows of an array, a data frame, a sparse matrix or a list."""
     if isinstance(X, list | tuple):
         return [X[row] for row in rows]

@@ -1,7 +1,8 @@
 """Charts as inline SVG: axes, lines, bars and points, drawn from numbers.
 
-A `Frame` has two scales and turns values into coordinates. Functions such as `line` return marks in a frame, and `chart`
-puts marks between axes. Colours are classes `s0`, `s1`, ... of the style sheet, so that they follow light and dark.
+A `Frame` has two scales and turns values into coordinates. Functions such as `line` return marks in a frame, and
+`chart` puts marks between axes. Colours are classes `s0`, `s1`, ... of the style sheet, so that they follow light and
+dark.
 """
 
 import math
@@ -15,8 +16,8 @@ WIDTH, HEIGHT = 560.0, 330.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 16.0, 34.0, 56.0
 # Number of series with a colour and a marker of their own.
 N_SERIES = 10
-# Outlines of markers, around the origin: circle, square, triangle, diamond, triangle down, cross, plus, bar, upright bar,
-# hexagon.
+# Outlines of markers, around the origin: circle, square, triangle, diamond, triangle down, cross, plus, bar, upright
+# bar, hexagon.
 MARKERS = (
     "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z",
     "M-3.6,-3.6h7.2v7.2h-7.2z",
@@ -161,15 +162,12 @@ def bars(
     return tag("g", *marks, class_=f"bars {series}")
 
 
-def line(
-    frame: Frame, xs: Sequence[float], ys: Sequence[float], series: int, tips: Sequence[str] | None = None
-) -> Html:
-    """Return a line through points, with a marker at each point that has a tip."""
+def line(frame: Frame, xs: Sequence[float], ys: Sequence[float], series: int, tips: Sequence[str | None]) -> Html:
+    """Return a line through points, with a marker at each point whose tip is not None."""
     places = [(frame.at_x(x), frame.at_y(y)) for x, y in zip(xs, ys, strict=True)]
     path = "M" + "L".join(f"{short(x)},{short(y)}" for x, y in places)
     marks = [tag("path", d=path, class_="line")] if len(places) > 1 else []
-    if tips is not None:
-        marks += [_marker(x, y, series, tip) for (x, y), tip in zip(places, tips, strict=True)]
+    marks += [_marker(x, y, series, tip) for (x, y), tip in zip(places, tips, strict=True) if tip is not None]
     return tag("g", *marks, class_=f"series s{series % N_SERIES}")
 
 

@@ -89,7 +89,7 @@ def bits_section(codes: Codes, n_bits: int) -> Section:
     of = f"all {len(codes):,}" if len(some) == len(codes) else f"{len(some):,} of {len(codes):,}, drawn at random,"
     note = tag("p", f"Computed from the codes of {of} samples.")
     body = tag("div", note, _balance(bits.mean(axis=0)), _correlation(correlation))
-    return Section("bits", "Balance of the bits and correlation between them", body)
+    return Section("bits", "Balance and correlation of bits", body)
 
 
 def sampled(rows: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
@@ -120,8 +120,9 @@ def _balance(share: NDArray[np.float64]) -> Html:
     tips = [f"bit {k}: {value:.1%} ones" for k, value in enumerate(share, 1)]
     marks = [bars(frame, share.tolist(), "near", tips, first=1.0, base=0.5), rule_y(frame, 0.5, "even")]
     seen = (
-        f"Bars go from one half to the share of ones: a balanced bit has no bar. The shares are between {share.min():.1%} "
-        f"and {share.max():.1%}; {_count(len(uneven), 'bit')} below {UNEVEN:.0%} or above {1 - UNEVEN:.0%}."
+        "Bars go from one half to the share of ones: a balanced bit has no bar. The shares are between "
+        f"{share.min():.1%} and {share.max():.1%}; {_count(len(uneven), 'bit')} below {UNEVEN:.0%} or above "
+        f"{1 - UNEVEN:.0%}."
     )
     advice = "All bits divide the samples: nothing to do."
     if len(uneven):
@@ -147,8 +148,9 @@ def _correlation(correlation: NDArray[np.float64]) -> Html:
     varied = float(np.trace(correlation) ** 2 / total) if total else 0.0
     mean = float(np.abs(values).mean()) if len(values) else 0.0
     seen = (
-        f"Blue cells are pairs of bits that tend to be equal, orange ones those that tend to differ; pale cells say that "
-        f"bits are independent. The mean strength is {mean:.2f}, and the code is as varied as {varied:.0f} independent bits."
+        "Blue cells are pairs of bits that tend to be equal, orange ones those that tend to differ; faint cells are "
+        f"pairs of independent bits. The mean strength is {mean:.2f}, and the code is as varied as {varied:.0f} "
+        "independent bits."
     )
     alt = f"Heat map of the correlation between {n_bits} bits: mean absolute value {mean:.2f}"
     alt += f", strongest {top[0][1]} between bits {top[0][0]}." if top else "."
@@ -162,11 +164,14 @@ def _correlation_advice(strongest: NDArray[np.float64], top: Sequence[tuple[str,
     size = float(np.abs(strongest[0])) if len(strongest) else 0.0
     if size >= COPIES:
         return (
-            f"Bits {top[0][0]} say nearly the same ({top[0][1]}). With labels this is common, since few classes need few "
-            "different bits: a shorter code is smaller and as good if the quality by code length says so."
+            f"Bits {top[0][0]} say nearly the same ({top[0][1]}). With labels this is common, since few classes need "
+            "few different bits: a shorter code is smaller, and as good if the quality by code length says so."
         )
     if size >= STRONG:
-        return f"The strongest correlation is {top[0][1]}, of bits {top[0][0]}: some bits repeat others in part. This does no harm."
+        return (
+            f"The strongest correlation is {top[0][1]}, of bits {top[0][0]}: some bits repeat others in part. This "
+            "is no harm, but it is why longer codes gain less and less."
+        )
     return "No two bits say the same: nothing to do."
 
 

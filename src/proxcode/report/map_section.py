@@ -132,7 +132,8 @@ def map_section(
         "samples, one that looks like noise here separates them along other directions."
     )
     if n_coloured:
-        seen += f" Colours are labels{f': the {n_coloured} of most samples out of {len(names)}' if len(names) > n_coloured else ''}."
+        rare = f"; only the {n_coloured} labels of most samples have one" if len(names) > n_coloured else ""
+        seen += f" Colours are labels{rare}."
         advice += " Labels that lie mixed here can still have codes of their own: the code is learned from labels."
     return Section("map", "Map of the samples", tag("div", picture(chart, seen, advice), data("map-data", known)))
 

@@ -107,15 +107,15 @@ def table(headings: Sequence[Any], rows: Iterable[Sequence[Any]], caption: str, 
 
 
 def number(value: Any) -> Any:
-    """Return a number as a reader wants it: integers with separated thousands, others with three decimals, None as –.
+    """Return a number as text: integers with separated thousands, others with three decimals, None as a dash.
 
     Examples
     --------
     >>> number(12345), number(0.98765), number(None), number("text"), number(0.00012)
-    ('12,345', '0.988', '–', 'text', '0.00012')
+    ('12,345', '0.988', '-', 'text', '0.00012')
     """
     if value is None:
-        return "–"
+        return "-"
     if isinstance(value, str):
         return value
     if isinstance(value, int) or float(value).is_integer():

@@ -3,7 +3,7 @@
 A page asks for nothing from anywhere: its policy (Content-Security-Policy) allows the style and the scripts that are
 part of it, by their digests, and images that are data. A script in a label would not run even if it were not escaped.
 
-`page` takes `Section`s, whose body is markup made by `markup.tag`. `picture` puts words below a chart: what is seen, and
+`page` takes `Section`s, whose body is markup made by `markup.tag`. `picture` puts words to a chart: what is seen, and
 what to do about it.
 """
 
