@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from proxcode.explore import ExploreServer
+from helpers.explored import Client
+from proxcode.explore import CodeExplorer, ExploreServer
 from proxcode.explore.server import MAX_BODY
 
 HIDDEN = "root:"
@@ -46,7 +47,7 @@ def test_the_page_is_one_document_that_nothing_else_may_frame_or_keep(client):
     assert answer.status == 200
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
     assert answer.text.startswith("<!doctype html>")
-    assert not re.search(r"(?:src|href)=\"(?!data:|#)", answer.text)
+    assert not re.search(r'(?:src|href)="(?!data:|#|report")', answer.text)
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "connect-src 'self'" in policy
@@ -278,3 +279,25 @@ def test_a_stopped_server_frees_its_port(explored):
     server.stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=5)
+
+
+def test_the_report_is_that_of_the_vectors_and_is_measured_once(client, server):
+    page = client.send("GET", client.path)
+    assert 'href="report"' in page.text
+    answer = client.send("GET", f"{client.path}report")
+    assert answer.status == 200
+    assert "Near and far pairs" in answer.text
+    assert "300 samples were encoded" in answer.text
+    assert "connect-src 'none'" in answer.headers["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+    assert "<script>alert" not in answer.text
+    assert client.send("GET", f"{client.path}report").text == answer.text
+
+
+def test_without_vectors_there_is_no_report(explored):
+    explorer = explored[0]
+    with ExploreServer(CodeExplorer(explorer.model, explorer.codes)) as server:
+        other = Client(server)
+        assert "report" not in server.routes
+        assert 'href="report"' not in other.send("GET", other.path).text
+        assert other.send("GET", f"{other.path}report").status == 404

@@ -1,5 +1,6 @@
 """The verb `explore`: live search among codes, in a browser."""
 
+import shlex
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -97,7 +98,7 @@ def explore(
         vectors=opened,
         image_shape=image_shape,
     )
-    _serve(ExploreServer(explorer, port))
+    _serve(ExploreServer(explorer, port, command=_report_command(model, vectors, labels, image_shape)))
 
 
 def _code_length(file: "CodeFile", bits: int | None, header: ModelHeader) -> int:
@@ -153,6 +154,13 @@ def _vectors(
 def _check_rows(source: str, name: str, n_rows: int, n_codes: int) -> None:
     if n_rows != n_codes:
         raise ValueError(f"{source} holds {n_rows:,} {name} for {n_codes:,} codes: expected one for each.")
+
+
+def _report_command(model: Path, vectors: Path | None, labels: str | None, image_shape: str | None) -> str:
+    """Return the command that writes the report to a file."""
+    options = [f"--labels={labels}"] if labels is not None else []
+    options += [f"--image-shape={image_shape}"] if image_shape is not None else []
+    return shlex.join(["proxcode", "report", str(model), str(vectors), *options, "-o", "report.html"])
 
 
 def _serve(server: "ExploreServer") -> None:

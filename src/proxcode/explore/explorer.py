@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 # Largest number of neighbours of an answer, of suggestions, and of characters to search for.
 MAX_K, MAX_SUGGESTIONS, MAX_TEXT = 1000, 50, 1000
-# Vectors whose smallest and largest number are black and white.
+# Vectors whose smallest and largest number are black and white; bytes are shown as they are.
 PROBED = 1000
 # Codes whose distances are counted at a time.
 COUNTED = 65_536
@@ -103,13 +103,14 @@ class CodeExplorer:
         self._check_lengths(items=items, labels=self.labels, vectors=vectors)
         self._words = to_words(self.codes)
         self._ids = None if ids is None else _known_ids(len(self.codes), ids)
-        self._shape = None if image_shape is None else parse_shape(image_shape)
-        if self._shape is not None:
+        self.image_shape = None if image_shape is None else parse_shape(image_shape)
+        if self.image_shape is not None:
             if vectors is None:
                 raise ValueError(f"image_shape={image_shape}: pass vectors, whose pictures are shown, too.")
-            check_shape(self._shape, vectors.shape[1])
+            check_shape(self.image_shape, vectors.shape[1])
             some = vectors[np.linspace(0, len(vectors) - 1, min(PROBED, len(vectors))).astype(np.int64)]
-            self._black, self._white = float(np.min(some)), float(np.max(some))
+            is_bytes = vectors.dtype == np.uint8
+            self._black, self._white = (0.0, 255.0) if is_bytes else (float(np.min(some)), float(np.max(some)))
 
     def _check_lengths(self, **given: Any) -> None:
         for name, values in given.items():
@@ -128,7 +129,7 @@ class CodeExplorer:
             "columns": [] if self.items is None else self.items.names,
             "ids": self._ids is not None,
             "labels": self.labels is not None,
-            "images": self._shape is not None,
+            "images": self.image_shape is not None,
             "largest k": MAX_K,
         }
 
@@ -167,7 +168,7 @@ class CodeExplorer:
             vector = read_vector(request["vector"], int(self.model.n_features_in_))
             code, row = self.model.encode(vector[None], self.n_bits), None
             query = {"bits": code.tobytes().hex()}
-            if self._shape is not None:
+            if self.image_shape is not None:
                 query["image"] = self._pictures(vector[None])[0]
         else:
             row = self._row(request["row"]) if kinds == ["row"] else self._row_of(request["id"])
@@ -257,7 +258,7 @@ class CodeExplorer:
             known["label"] = [", ".join(labels) for labels in self.label_sets(rows)]
         if in_full:
             known["bits"] = [code.tobytes().hex() for code in self.codes[rows]]
-            if self.vectors is not None and self._shape is not None:
+            if self.vectors is not None and self.image_shape is not None:
                 known["image"] = self._pictures(self.vectors[rows])
         for name, values in known.items():
             for one, value in zip(described, values, strict=True):
@@ -266,7 +267,7 @@ class CodeExplorer:
 
     def _pictures(self, vectors: NDArray[Any]) -> list[str]:
         """Return vectors as addresses of images that are data."""
-        return thumbnails(vectors, self._shape or (), self._black, self._white)
+        return thumbnails(vectors, self.image_shape or (), self._black, self._white)
 
     def names(self, rows: Rows) -> list[str]:
         """Return a short name of some codes: their searched column, id or row number, and their label."""

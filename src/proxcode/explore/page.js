@@ -23,7 +23,9 @@
   };
   const debounced = (milliseconds, action) => {
     let timer;
-    return () => { clearTimeout(timer); timer = setTimeout(action, milliseconds); };
+    const later = () => { clearTimeout(timer); timer = setTimeout(action, milliseconds); };
+    later.cancel = () => clearTimeout(timer);
+    return later;
   };
   const ask = async (name, request) => {
     let response;
@@ -181,9 +183,10 @@
   };
 
   // Suggestions: arrow keys, Enter and Escape, as in a list box.
-  let offered = [], active = -1, typed = 0;
+  let offered = [], offeredFor = null, active = -1, typed = 0;
   const close = () => {
     typed += 1;
+    suggestSoon.cancel();
     list.hidden = true;
     active = -1;
     item.setAttribute("aria-expanded", "false");
@@ -196,11 +199,12 @@
     list.children[place].scrollIntoView({ block: "nearest" });
   };
   const suggest = async () => {
-    const own = (typed += 1);
+    const own = (typed += 1), text = item.value;
+    suggestSoon.cancel();
     try {
-      const answer = await ask("suggest", { text: item.value, limit: 10 });
+      const answer = await ask("suggest", { text, limit: 10 });
       if (own !== typed) return;
-      offered = answer.suggestions;
+      [offered, offeredFor] = [answer.suggestions, text];
       active = -1;
       list.replaceChildren(...offered.map((one, place) => {
         const entry = element("li", { id: `suggestion-${place}`, role: "option", "aria-selected": "false" },
@@ -217,13 +221,14 @@
       status.classList.add("wrong");
     }
   };
-  item.addEventListener("input", debounced(60, suggest));
+  const suggestSoon = debounced(60, suggest);
+  item.addEventListener("input", suggestSoon);
   item.addEventListener("blur", close);
   item.addEventListener("keydown", async (event) => {
     if (event.key === "Escape") { close(); return; }
     if (event.key === "Enter") {
       event.preventDefault();
-      if (list.hidden) await suggest();
+      if (list.hidden || offeredFor !== item.value) await suggest();
       if (offered.length) choose(offered[Math.max(active, 0)]);
       return;
     }
@@ -241,6 +246,7 @@
   at("search-form").addEventListener("submit", (event) => event.preventDefault());
   radius.addEventListener("input", divide);
   k.addEventListener("change", () => { if (asked) search(asked); });
-  addEventListener("hashchange", fromAddress);
-  if (!fromAddress()) search({ row: 0 });
+  const start = () => { if (!fromAddress() && location.hash === "") search({ row: 0 }); };
+  addEventListener("hashchange", start);
+  start();
 })();

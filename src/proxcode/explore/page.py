@@ -15,8 +15,9 @@ import numpy as np
 
 from proxcode.hamming import unpack
 from proxcode.report.code_sections import bits_section, distance_section
+from proxcode.report.labels import subset
 from proxcode.report.map_section import MAX_SAMPLES, MapLabels, map_section, plane
-from proxcode.report.markup import Html, tag
+from proxcode.report.markup import Html, joined, tag
 from proxcode.report.page import Section, Tile, data, page
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ class Page(NamedTuple):
     policy: str
 
 
-def render_page(explorer: CodeExplorer, links: Html | None = None) -> Page:
-    """Return the page of an explorer; `links` stand below its title."""
+def render_page(explorer: CodeExplorer) -> Page:
+    """Return the page of an explorer, with a link to the report where there are vectors to measure."""
     about = explorer.about()
+    report = tag("p", tag("a", "Open the report", href="report"), ": how well near and far samples are told apart.")
     tiles = [
         Tile("codes", about["codes"], "to search among"),
         Tile("bits", about["bits"], f"{-(-about['bits'] // 8)} bytes for each code"),
@@ -47,7 +49,12 @@ def render_page(explorer: CodeExplorer, links: Html | None = None) -> Page:
     document = page(
         "Explore codes",
         sections,
-        lead=tag("p", "Choose an item or paste a vector: its nearest codes appear below.", links),
+        lead=joined(
+            [
+                tag("p", "Choose an item or paste a vector: its nearest codes appear below."),
+                report if explorer.vectors is not None else None,
+            ]
+        ),
         tiles=tiles,
         style=asset("page.css"),
         script=asset("page.js"),
@@ -68,9 +75,7 @@ def served(document: str) -> Page:
 def overview(explorer: CodeExplorer) -> list[Section]:
     """Return the sections on all codes: a map, the distances of random pairs, and the bits."""
     codes, n_bits = explorer.codes, explorer.n_bits
-    rows = np.arange(len(codes))
-    if len(codes) > MAX_SAMPLES:
-        rows = np.sort(np.random.default_rng(0).choice(len(codes), MAX_SAMPLES, replace=False))
+    rows = subset(np.arange(len(codes)), MAX_SAMPLES)
     bits, names = unpack(codes[rows], n_bits), explorer.names(rows)
     labels = None if explorer.labels is None else MapLabels.of_sets(explorer.label_sets(rows))
     places, drawn_by = plane(bits)

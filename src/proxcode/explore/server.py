@@ -22,6 +22,7 @@ from threading import Thread
 from typing import Any, NamedTuple, Self
 
 from proxcode.explore.explorer import CodeExplorer
+from proxcode.explore.live_report import LiveReport
 from proxcode.explore.page import Page, render_page
 from proxcode.utils.validation import check_integer
 
@@ -68,6 +69,8 @@ class ExploreServer(ThreadingHTTPServer):
     explorer : CodeExplorer
     port : int, default=0
         0 is any free port.
+    command : str, default=None
+        How to write the report to a file, shown in the report. None: a call of Python.
 
     Attributes
     ----------
@@ -90,7 +93,7 @@ class ExploreServer(ThreadingHTTPServer):
     # Connections that wait to be accepted.
     request_queue_size = 128
 
-    def __init__(self, explorer: CodeExplorer, port: int = 0) -> None:
+    def __init__(self, explorer: CodeExplorer, port: int = 0, *, command: str | None = None) -> None:
         check_integer("port", port, 0, 65_535)
         try:
             super().__init__((HOST, port), Handler)
@@ -104,6 +107,9 @@ class ExploreServer(ThreadingHTTPServer):
             "search": Route("POST", explorer.search),
             "suggest": Route("POST", explorer.suggest),
         }
+        if explorer.vectors is not None:
+            report = LiveReport(explorer, command or "write_report('report.html', model, vectors, labels)")
+            self.routes["report"] = Route("GET", lambda _: report.page())
 
     def server_bind(self) -> None:
         """Bind the socket, without the name of this machine, which might be asked for over a network."""
