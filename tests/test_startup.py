@@ -48,7 +48,7 @@ PUBLIC = (
     *("Nearest", "NewClassHash", "ProximityPreservingCode", "ReconstructionHash", "RotationHash", "SVMHash"),
     *("SameLabel", "ShardedIndex", "SharedLabel", "WithinRadius"),
     *("encode_files", "find_duplicates", "frustration", "in_sample_code", "load", "max_cut", "open_samples", "pack"),
-    *("signed_cut", "unpack"),
+    *("signed_cut", "unpack", "write_report"),
 )
 
 

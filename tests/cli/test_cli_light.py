@@ -86,6 +86,11 @@ FAIL = {
     "evaluate api.proxcode train.npy --figure f.gif": "expected a figure with the suffix",
     "evaluate api.proxcode --database gone.npy --queries new.npy": "there is no file gone.npy",
     "evaluate api.proxcode --database new.npy": "pass VECTORS to measure all pairs, or --database and --queries",
+    "report gone train.npy": "there is no file gone",
+    "report api.proxcode gone.npy": "there is no file gone.npy",
+    "report api.proxcode train.npy -o r.pdf": "expected a report with the suffix",
+    "report api.proxcode train.npy --image-shape 9x9": "a sample has 64",
+    "report api.proxcode train.npy --texts gone.csv": "there is no file gone.csv",
     "cut gone.csv": "there is no file gone.csv",
     "reproduce perpetuum": "unknown experiment",
 }

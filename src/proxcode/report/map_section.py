@@ -112,7 +112,7 @@ def map_section(
     names = [] if labels is None else labels.names
     written = ["".join(map(str, row)) for row in bits.tolist()]
     known = {"bits": written, "sets": sets, "names": names, "coloured": n_coloured}
-    of = f"all {n_all:,}" if n_samples == n_all else f"{n_samples:,} of {n_all:,}, drawn at random,"
+    of = f"all {n_all:,} are here" if n_samples == n_all else f"{n_samples:,} of {n_all:,} are here, drawn at random"
     alt = f"Map of {n_samples:,} samples by {drawn_by}, coloured by {'label' if n_coloured else 'bit 1'}."
     classes = [f"s{own[0]}" if own and own[0] < n_coloured else "off" for own in sets]
     svg = tag(
@@ -126,7 +126,7 @@ def map_section(
     )
     control = tag("div", tag("label", "Colour by", for_="map-by"), _choices(names, n_bits), class_="controls")
     chart = tag("div", control, svg, tag("ul", class_="legend", aria_live="polite"), class_="map", data_map="map-data")
-    seen = f"Each dot is one of {of} samples; dots lie by {drawn_by}."
+    seen = f"Each dot is a sample; {of}. Dots lie by {drawn_by}."
     advice = (
         "Choose a bit to see which samples it separates from the others: a bit that divides the map in two follows the "
         "samples, one that looks like noise here separates them along other directions."

@@ -3,13 +3,15 @@
 Labels, texts and names of files come from elsewhere and may hold anything. They reach a page only through `tag`.
 """
 
-import unicodedata
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
 # Elements of HTML without content and without an end tag.
 VOID = frozenset({"br", "img", "input", "meta"})
+# Control characters other than tabs and ends of lines, and halves of surrogate pairs.
+NOT_SHOWN = re.compile("[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\ud800-\\udfff]")
 # Characters that a text shows at most.
 LONGEST = 160
 
@@ -30,13 +32,7 @@ def text(value: Any) -> Html:
     """
     if isinstance(value, Html):
         return value
-    return Html(escape("".join(map(_shown, str(value))), quote=True))
-
-
-def _shown(character: str) -> str:
-    if character in "\t\n" or unicodedata.category(character) not in ("Cc", "Cs"):
-        return character
-    return "\N{REPLACEMENT CHARACTER}"
+    return Html(escape(NOT_SHOWN.sub("\N{REPLACEMENT CHARACTER}", str(value)), quote=True))
 
 
 def tag(name: str, /, *children: Any, **attributes: Any) -> Html:

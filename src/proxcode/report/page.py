@@ -17,8 +17,6 @@ from typing import Any, NamedTuple
 
 from proxcode.report.markup import Html, details, joined, number, tag
 
-FOOTER = "Written by proxcode. This page holds all that it shows and asks for nothing else."
-
 
 class Section(NamedTuple):
     """A section of a page.
@@ -52,7 +50,7 @@ def page(
     tiles: Sequence[Tile] = (),
     style: str = "",
     script: str = "",
-    footer: str = FOOTER,
+    footer: str = "Written by proxcode. This page holds all that it shows and asks for nothing else.",
     connects: bool = False,
 ) -> str:
     """Return a complete HTML document.
@@ -71,7 +69,7 @@ def page(
     script : str
         Script that runs after that of all pages.
     footer : str
-        What stands at the end of the page.
+        What stands below all sections.
     connects : bool, default=False
         Whether the script may send requests to the server of the page; a report may not.
     """

@@ -98,9 +98,13 @@ def _row(image: Html | None, cards: Html) -> Html:
 def _card(row: int, distance: int, agrees: bool | None, shown: Shown, radius: int) -> Html:
     label = shown.label(row)
     image = None if shown.image is None else _thumbnail(shown.image(row), row, label)
-    mark = "" if agrees is None else ("\N{CHECK MARK} " if agrees else "\N{MULTIPLICATION X} ")
+    mark = (
+        ""
+        if agrees is None
+        else ("\N{CHECK MARK}\N{NO-BREAK SPACE}" if agrees else "\N{MULTIPLICATION X}\N{NO-BREAK SPACE}")
+    )
     name = tag("b", f"{mark}{f'sample {row:,}' if label is None else label}")
-    place = tag("span", f"distance {distance}{'' if distance <= radius else ', beyond the radius'}", class_="place")
+    place = tag("span", f"distance {distance}{'' if distance <= radius else f', beyond {radius}'}", class_="place")
     text = None if shown.texts is None else tag("span", shortened(shown.texts[row]))
     kind = None if agrees is None else "same" if agrees else "other"
     if text is None:

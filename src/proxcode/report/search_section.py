@@ -54,9 +54,9 @@ def _seen(evaluation: SearchEvaluation, note: str) -> str:
     full = _full(evaluation)
     cosine = next(row for row in evaluation.rows if row.method == FLOAT_COSINE)
     k = name.partition("@")[2]
-    meaning = f"{name} is the share of the first {k} found that are relevant: {evaluation.relevant}."
+    meaning = f"{name.capitalize()} is the share of the first {k} found that are relevant ({evaluation.relevant})."
     if evaluation.is_nearest:
-        meaning = f"{name} is the share of the true {k} nearest samples that are found."
+        meaning = f"{name.capitalize()} is the share of the true {k} nearest samples that are found."
     return (
         f"{note} {meaning} Codes of {_size(full)} reach {value(full):.3f}; the samples themselves, compared by cosine, "
         f"reach {value(cosine):.3f} with {cosine.bytes:,} bytes (the dashed line)."

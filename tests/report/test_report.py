@@ -1,0 +1,292 @@
+"""Reports: their numbers are those of the evaluation, and nothing that they show can harm."""
+
+import json
+import re
+import sys
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.preprocessing import StandardScaler
+
+from helpers.html_pages import Page
+from proxcode import CodePipeline, Nearest, ProximityPreservingCode, SharedLabel, WithinRadius, write_report
+from proxcode.evaluation import evaluate, evaluate_search
+from proxcode.report.markup import number
+
+TIMES = {"fit_seconds", "encode_ms", "search_ms"}
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</script><b>",
+    "'; --\x00\ud800",
+    "&amp;",
+    "]]>",
+]
+
+
+@pytest.fixture(scope="module")
+def model(train):
+    return ProximityPreservingCode(16, random_state=0).fit(*train)
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory, model, new):
+    """A function that writes a report, by default of this model and new digits, and returns it with its page."""
+    folder = tmp_path_factory.mktemp("reports")
+
+    def written(fitted=model, X=new[0], y=new[1], **options):
+        path = folder / "report.html"
+        report = write_report(path, fitted, X, y, **{"peers": (), "n_queries": 2, **options})
+        document = path.read_text(encoding="utf-8")
+        assert report.n_bytes == path.stat().st_size
+        return report, Page(document), document
+
+    return written
+
+
+@pytest.fixture(scope="module")
+def by_label(write, train):
+    return write(peers=["LSH"], train=train[0], image_shape="8x8", texts=[f"item {k}" for k in range(400)])
+
+
+def without_times(rows):
+    return [{name: value for name, value in row._asdict().items() if name not in TIMES} for row in rows]
+
+
+def test_the_numbers_are_those_of_evaluate(by_label, model, train, new):
+    report, page, _ = by_label
+    expected = evaluate(model, *new, peers=["LSH"], train=train[0])
+    assert without_times(report.pairs.rows) == without_times(expected.rows)
+    shown = page.tables["Measures of all pairs, by method and code length"][1:]
+    names = ("method", "bits", "pr_area", "map", "misplaced_share", "precision", "recall")
+    assert shown == [[number(getattr(row, name)) for name in names] for row in expected.rows]
+    own = expected.rows[1]
+    for value in (own.precision, own.recall, own.pr_area):
+        assert f"{value:.3f}" in page.words
+
+
+def test_the_slider_reads_counts_of_all_pairs(by_label, model, new):
+    _, page, _ = by_label
+    X, y = new
+    bits = model.transform(X) > 0
+    one, other = np.triu_indices(len(X), 1)
+    distance, is_near = (bits[one] != bits[other]).sum(axis=1), y[one] == y[other]
+    rows = page.tables["Near and far pairs by Hamming distance"][1:]
+    assert len(rows) == 17
+    for t, row in enumerate(rows):
+        found = distance <= t
+        near, far = int((found & is_near).sum()), int((found & ~is_near).sum())
+        precision = near / (near + far) if near + far else None
+        at = (int(((distance == t) & kind).sum()) for kind in (is_near, ~is_near))
+        assert row == [number(value) for value in (t, precision, near / int(is_near.sum()), near, far, *at)]
+
+
+def test_searches_are_those_of_evaluate_search(by_label, model, train, new):
+    report, page, _ = by_label
+    X, y = new
+    expected = evaluate_search(model, X, X, y, y, k=[1, 10], peers=["LSH"], train=train[0], exclude_self=True)
+    assert without_times(report.search.rows) == without_times(expected.rows)
+    rows = page.tables["Measures of a search, by method and code length"][1:]
+    assert [row[3:5] for row in rows] == [[number(row.precision[k]) for k in (1, 10)] for row in expected.rows]
+    assert {row[0] for row in rows} == {"proxcode", "proxcode, float queries", "float cosine", "LSH"}
+
+
+def test_neighbours_are_the_nearest_by_brute_force(by_label, model, new):
+    _, page, _ = by_label
+    bits = model.transform(new[0]) > 0
+    distance = (bits[:, None] != bits).sum(axis=2)
+    shown = re.findall(
+        r"Sample (\d+), label (\d)\.( \d of 8 neighbours have its label\.)((?:(?!Sample ).)*)", page.words
+    )
+    assert len(shown) >= 2
+    for row, label, agree, cards in shown:
+        assert new[1][int(row)] == int(label)
+        nearest = np.sort(np.delete(distance[int(row)], int(row)))[:8]
+        assert [int(found) for found in re.findall(r"distance (\d+)", cards)] == nearest.tolist()
+        n_agree = cards.partition("What you see")[0].count("\N{CHECK MARK}")
+        assert agree == f" {n_agree} of 8 neighbours have its label."
+
+
+def test_the_page_is_accessible(by_label):
+    _, page, document = by_label
+    assert page.all("html") == [{"lang": "en"}]
+    levels = [int(name[1]) for name, _ in page.elements if re.fullmatch(r"h[1-6]", name)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+    pictures = [svg for svg in page.all("svg") if svg.get("aria-hidden") != "true"]
+    assert len(pictures) == 7
+    assert all(svg["role"] == "img" and re.search(r"\d", svg["aria-label"]) for svg in pictures)
+    assert all(image["alt"] for image in page.all("img"))
+    labels = {label["for"] for label in page.all("label")}
+    assert {field["id"] for name in ("input", "select") for field in page.all(name)} == labels
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    assert {link["href"] for link in page.all("a")} <= {f"#{name}" for name in ids}
+    assert "prefers-color-scheme: dark" in document
+    assert "@media print" in document
+
+
+def test_the_page_asks_for_nothing(by_label):
+    _, page, document = by_label
+    policy = next(meta["content"] for meta in page.all("meta") if meta.get("http-equiv"))
+    assert policy.startswith("default-src 'none'")
+    assert "unsafe" not in policy
+    addresses = [value for _, found in page.elements for name, value in found.items() if name in ("src", "href")]
+    assert all(address.startswith(("data:image/png", "#")) for address in addresses)
+    assert not any(name in ("link", "iframe", "object", "form") for name, _ in page.elements)
+    assert "http://" not in document.replace("http://www.w3.org/2000/svg", "")
+    assert "https://" not in document
+    assert not any("style" in found or any(name.startswith("on") for name in found) for _, found in page.elements)
+
+
+def test_hostile_labels_and_texts_are_harmless(write, model, new):
+    X, y = new
+    names = np.array(["a b", *HOSTILE, "c", "d", "e"], object)
+    harmless = [f"name {k}" for k in range(10)]
+    texts = [HOSTILE[k % len(HOSTILE)] for k in range(len(X))]
+    plain, hostile = (
+        write(y=np.array(labels, object)[y], texts=shown, title=title, command=title)[1]
+        for labels, shown, title in ((harmless, ["text"] * len(X), "title"), (names, texts, HOSTILE[0]))
+    )
+    assert [name for name, _ in hostile.elements] == [name for name, _ in plain.elements]
+    assert [set(found) for _, found in hostile.elements] == [set(found) for _, found in plain.elements]
+    assert HOSTILE[0] in hostile.words
+    assert HOSTILE[1] in json.loads(hostile.data["map-data"])["names"]
+
+
+def test_the_same_samples_give_the_same_file_except_for_times(write):
+    first, second = (re.sub(r'<section id="timings".*?</section>', "", write()[2]) for _ in range(2))
+    assert 'id="timings"' not in first
+    assert first == second
+
+
+def test_pairs_of_a_subset_are_those_of_these_samples(write, model, new):
+    report, page, _ = write(max_samples=120)
+    rows = np.sort(np.random.default_rng(0).choice(400, 120, replace=False))
+    expected = evaluate(model, new[0][rows], new[1][rows], peers=())
+    assert without_times(report.pairs.rows) == without_times(expected.rows)
+    assert "All pairs of 120 samples, drawn at random from 400, were measured." in page.words
+    assert "400 samples were encoded." in page.words
+
+
+def test_samples_without_a_label_take_no_part(write, model, new):
+    X, y = new
+    some = np.where(np.arange(len(y)) % 4 == 0, -1, y)
+    report, page, _ = write(y=some)
+    expected = evaluate(model, X, some, peers=())
+    assert without_times(report.pairs.rows) == without_times(expected.rows)
+    assert "100 samples have no label and take no part" in page.words
+    words = [None if label == -1 else f"class {label}" for label in some]
+    assert without_times(write(y=words)[0].pairs.rows) == without_times(expected.rows)
+
+
+LEFT_OUT = {
+    "one class": (lambda y: np.zeros(len(y), int), "all labels are 0: without a second class there is no far pair"),
+    "all differ": (lambda y: np.arange(len(y)), "no two samples have the same label"),
+    "no label": (lambda y: [None] * len(y), "no sample has a label: label some"),
+    "not given": (lambda _: None, "do not follow from the model's SameLabel: pass labels"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_what_cannot_be_measured_is_left_out_with_a_reason(name, write, new):
+    labels, reason = LEFT_OUT[name]
+    report, page, _ = write(y=labels(new[1]))
+    assert report.pairs is None
+    assert reason in report.left_out["pairs"]
+    assert page.words.count(report.left_out["pairs"]) >= 2
+    assert "Distances of random pairs" in page.words
+    assert "Balance and correlation of bits" in page.words
+    # Without labels a search is for the true neighbours.
+    assert (report.search is not None) == (name == "not given")
+
+
+@pytest.mark.parametrize("proximity", [Nearest(10), WithinRadius(mean_neighbors=10)], ids=["nearest", "radius"])
+def test_without_labels_near_is_what_the_model_says(proximity, write, train, new):
+    model = ProximityPreservingCode(16, proximity=proximity, random_state=0).fit(train[0])
+    report, page, _ = write(model, y=None)
+    assert without_times(report.pairs.rows) == without_times(evaluate(model, new[0], peers=()).rows)
+    assert f"Near means: {model.proximity_.describe()}." in page.words
+    assert "Without labels only you can tell" in page.words
+
+
+def test_several_labels_per_sample(write, train, new):
+    indicator = [y[:, None] % np.arange(2, 6) == 0 for _, y in (train, new)]
+    model = ProximityPreservingCode(16, proximity=SharedLabel(), random_state=0).fit(train[0], indicator[0])
+    report, page, _ = write(model, y=indicator[1])
+    assert without_times(report.pairs.rows) == without_times(evaluate(model, new[0], indicator[1], peers=()).rows)
+    sets = json.loads(page.data["map-data"])["sets"]
+    assert sorted(map(len, sets)) == sorted(indicator[1].sum(axis=1).tolist())
+
+
+def test_a_pipeline_is_measured_on_what_its_code_takes(write, train, new):
+    code = ProximityPreservingCode(16, random_state=0)
+    model = CodePipeline([("scale", StandardScaler()), ("code", code)]).fit(*train)
+    report, page, _ = write(model, image_shape=(8, 8))
+    assert without_times(report.pairs.rows) == without_times(evaluate(model, *new, peers=()).rows)
+    assert "StandardScaler()" in page.words
+    assert model.fingerprint() in page.words
+
+
+def test_twenty_samples_suffice(write, new):
+    report, page, _ = write(X=new[0][:20], y=new[1][:20])
+    assert report.left_out == {}
+    assert len(json.loads(page.data["map-data"])["bits"]) == 20
+
+
+def test_training_samples_are_recognised(write, train):
+    assert "new samples will do worse" in write(X=train[0], y=train[1])[1].words
+    assert "new samples will do worse" not in write()[1].words
+
+
+def test_a_map_by_umap(write, new, monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    with pytest.raises(ImportError, match="umap-learn is not installed: pip install umap-learn, or use 'pca'"):
+        write(map="umap")
+    fitted = []
+
+    class UMAP:
+        def __init__(self, **options):
+            fitted.append(options)
+
+        def fit_transform(self, samples):
+            return samples[:, 20:22]
+
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=UMAP))
+    assert "UMAP, which keeps neighbours together but not distances" in write(map="umap")[1].words
+    assert fitted == [{"n_neighbors": 15, "random_state": 0}]
+
+
+WRONG = {
+    "texts": ({"texts": ["one"]}, "texts has 1 texts for 400 samples: expected one each"),
+    "shape": ({"image_shape": "9x9"}, "image shape 9x9 has 81 numbers, but a sample has 64"),
+    "no shape": ({"image_shape": "8by8"}, "image shape '8by8': expected HEIGHTxWIDTH"),
+    "peers": ({"peers": ["ABC"]}, "peers='ABC': expected names from"),
+    "lengths": ({"lengths": [17]}, "lengths=17: expected an integer from 1 to 16"),
+    "map": ({"map": "tsne"}, "map='tsne': expected one of pca, umap"),
+    "labels": ({"y": [1, 2]}, "X has 400 samples but y has 2 labels"),
+    "one sample": ({"X": np.ones((1, 64)), "y": None}, "X has 1 sample: a report needs at least 2"),
+    "NaN": ({"X": np.full((3, 64), np.nan), "y": None}, "NaN"),
+    "features": ({"X": np.ones((3, 2)), "y": None}, "2 features"),
+    "training labels": ({"train_labels": [1]}, "train_labels are given without train"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_are_refused_and_write_nothing(name, write, model, new, tmp_path):
+    options, message = WRONG[name]
+    arguments = {"X": new[0], "y": new[1], "peers": (), **options}
+    with pytest.raises(ValueError, match=re.escape(message)):
+        write_report(tmp_path / "new.html", model, arguments.pop("X"), arguments.pop("y"), **arguments)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_existing_file_is_kept_unless_it_may_be_replaced(model, new, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match="already exists"):
+        write_report(path, model, *new, overwrite=False)
+    assert path.read_text() == "mine"
