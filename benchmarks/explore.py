@@ -5,14 +5,16 @@
 Codes are those of CIFAR-10 GIST (from PROXCODE_DATA, otherwise of Gaussian clusters), repeated until there are enough,
 with each bit flipped with probability 0.1, as in benchmarks/search.py. Items have a text of six words of 20,000 and a
 number. The server is a process of its own, started by the command line; requests come one after another on one
-connection, and in a second run from four threads at a time. Texts to search for are the beginnings of words, words that
-no item has, and parts of words, of 1 to 12 characters. Writes docs/results/explore.csv.
+connection, and in a second run from four threads at a time. Processor time is that of the server, per request. Texts to
+search for are the beginnings of words, words that no item has, and parts of words, of 1 to 12 characters. Writes
+docs/results/explore.csv.
 """
 
 import argparse
 import csv
 import http.client
 import json
+import os
 import re
 import signal
 import subprocess
@@ -119,6 +121,11 @@ def memory_mib(process):
     return int(re.search(r"VmRSS:\s+(\d+)", status)[1]) / 1024
 
 
+def processor_seconds(process):
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def rows_of(folder, n, n_bits, vectors, words, n_requests):
     rng = np.random.default_rng(1)
     arguments = ["explore", "model.proxcode", f"codes_{n}.npy", "--items", f"items_{n}.csv:text"]
@@ -130,7 +137,9 @@ def rows_of(folder, n, n_bits, vectors, words, n_requests):
         started = perf_counter() - start
         for kind, requests in requests_of(n, vectors, words, n_requests, rng).items():
             for n_threads in (1, 4):
+                before = processor_seconds(process)
                 taken = measure(address, requests, n_threads)
+                busy = processor_seconds(process) - before
                 yield {
                     "codes": n,
                     "bits": n_bits,
@@ -140,6 +149,7 @@ def rows_of(folder, n, n_bits, vectors, words, n_requests):
                     "p50 ms": round(float(np.percentile(taken, 50)), 2),
                     "p95 ms": round(float(np.percentile(taken, 95)), 2),
                     "largest ms": round(float(taken.max()), 2),
+                    "processor ms": round(1000 * busy / len(taken), 2),
                     "server MiB": round(memory_mib(process)),
                     "start s": round(started, 1),
                 }

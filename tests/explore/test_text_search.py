@@ -49,9 +49,17 @@ def test_rows_are_those_that_contain_the_text(texts, limit):
         assert search.find(wanted, limit).tolist() == reference(texts, wanted, limit), wanted
 
 
+def test_hashes_that_collide_only_cost_time(texts, monkeypatch):
+    monkeypatch.setattr(text_search, "BLOCK", 16)
+    monkeypatch.setattr(text_search, "_hashes", lambda data: (np.arange(max(0, len(data) - 1)) * 0).astype(np.uint32))
+    search = TextSearch(Texts.of(texts[:500]))
+    for wanted in ("a", "ab", "abc", "ss", "zzzz"):
+        assert search.find(wanted, 1000).tolist() == reference(texts[:500], wanted, 1000)
+
+
 def test_blocks_do_not_lose_or_repeat_strings(texts, monkeypatch):
-    monkeypatch.setattr(text_search, "FIRST_BLOCK", 3)
-    monkeypatch.setattr(text_search, "LARGEST_BLOCK", 5)
+    monkeypatch.setattr(text_search, "BLOCK", 5)
+    monkeypatch.setattr(text_search, "MOST_BLOCKS", 3)
     search = TextSearch(Texts.of(texts[:200]))
     for wanted in ("a", "ab", "abc", "ss", "ä"):
         assert search.find(wanted, 1000).tolist() == reference(texts[:200], wanted, 1000)

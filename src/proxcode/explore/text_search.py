@@ -2,10 +2,11 @@
 
 1. Strings that begin with what was typed come first, in alphabetical order: the first 8 bytes of each string are a
    number, and these numbers are sorted once.
-2. Then strings that contain it elsewhere, in their order. The bytes of all strings are scanned in blocks, by the two
-   bytes of what was typed that are rarest in them, and only as far as it takes to find enough.
-
-A million strings of 40 characters are scanned in about 20 ms.
+2. Then strings that contain it elsewhere, in their order. Strings are divided into blocks of about 4 KB. A bitmap tells
+   for each pair and each triple of bytes, by a hash of 14 bits, which blocks have it: only blocks that have all pairs
+   and triples of what was typed are scanned.
+3. A scan compares the two bytes of what was typed that are rarest in all strings, then the others where these agree,
+   and ends when enough strings are found.
 """
 
 from collections.abc import Iterator
@@ -18,8 +19,10 @@ from proxcode.storage.texts import Texts
 Rows = NDArray[np.int64]
 # Bytes of a string that are sorted.
 HEAD = 8
-# Bytes scanned at a time: the first block, since frequent strings are found at once, and the largest.
-FIRST_BLOCK, LARGEST_BLOCK = 2**12, 2**18
+# Bytes of a block, and blocks scanned at a time at most; the first scan is of one, since frequent strings are near.
+BLOCK, MOST_BLOCKS = 2**12, 64
+# Hashes of pairs and triples of bytes, and the multiplier that mixes their bits.
+N_HASHES, MIX = 2**14, np.uint32(2_654_435_761)
 # Strings that are converted at a time.
 CONVERTED = 65_536
 
@@ -52,6 +55,8 @@ class TextSearch:
         numbers = heads.view(">u8").ravel().astype(np.uint64)
         self._order = np.argsort(numbers, kind="stable").astype(np.int32)
         self._heads = numbers[self._order]
+        self._edges = _block_edges(ends)
+        self._bitmap = _bitmap(data, self._edges)
 
     def find(self, text: str, limit: int) -> Rows:
         """Return the rows of up to `limit` strings that contain a text; of the first strings for an empty text."""
@@ -91,28 +96,72 @@ class TextSearch:
         return begins
 
     def _containing(self, wanted: NDArray[np.uint8]) -> Iterator[Rows]:
-        """Yield the rows of strings that contain these bytes, in increasing order, block by block."""
-        data, ends = self.texts
-        rarest = np.argsort(self._counts[wanted], kind="stable")
-        n_places = len(data) - len(wanted) + 1
-        start, size, last_row = 0, FIRST_BLOCK, -1
-        while start < n_places:
-            stop = min(start + size, n_places)
-            is_place = np.ones(stop - start, bool)
-            for byte in rarest[:2]:
-                is_place &= data[start + byte : stop + byte] == wanted[byte]
-            places = np.flatnonzero(is_place) + start
-            for byte in rarest[2:]:
-                places = places[data[places + byte] == wanted[byte]]
+        """Yield the rows of strings that contain these bytes, in increasing order, some blocks at a time."""
+        ends, last_row = self.texts.ends, -1
+        blocks = self._candidates(wanted)
+        start, size = 0, 1
+        while start < len(blocks):
+            places = self._places(blocks[start : start + size], wanted)
             rows = np.searchsorted(ends, places, side="right")
             # What was found may be the end of a string and the beginning of the next one.
             rows = np.unique(rows[places + len(wanted) <= ends[rows]])
-            # A string may be in two blocks.
             rows = rows[rows > last_row]
             if len(rows):
                 last_row = int(rows[-1])
                 yield rows
-            start, size = stop, min(2 * size, LARGEST_BLOCK)
+            start, size = start + size, min(2 * size, MOST_BLOCKS)
+
+    def _candidates(self, wanted: NDArray[np.uint8]) -> Rows:
+        """Return the blocks that have all pairs and triples of these bytes, or one that has the same hash."""
+        if self._counts[wanted].min() == 0:
+            return np.empty(0, np.int64)
+        n_blocks = len(self._edges) - 1
+        hashes = np.unique(_hashes(wanted))
+        common = np.bitwise_and.reduce(self._bitmap[hashes], axis=0)
+        return np.flatnonzero(np.unpackbits(common, count=n_blocks))
+
+    def _places(self, blocks: Rows, wanted: NDArray[np.uint8]) -> Rows:
+        """Return where these bytes begin in some blocks; at the end of a block they may continue in any other."""
+        starts, stops = self._edges[blocks], self._edges[blocks + 1]
+        data = np.concatenate([self.texts.data[start:stop] for start, stop in zip(starts, stops, strict=True)])
+        rarest = np.argsort(self._counts[wanted], kind="stable")
+        n_places = max(0, len(data) - len(wanted) + 1)
+        is_place = np.ones(n_places, bool)
+        for byte in rarest[:2]:
+            is_place &= data[byte : n_places + byte] == wanted[byte]
+        places = np.flatnonzero(is_place)
+        for byte in rarest[2:]:
+            places = places[data[places + byte] == wanted[byte]]
+        before = np.cumsum(stops - starts) - (stops - starts)
+        return places + (starts - before)[np.searchsorted(before, places, side="right") - 1]
+
+
+def _block_edges(ends: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where blocks begin, and the end of the last: each ends with a string."""
+    if len(ends) == 0:
+        return np.zeros(1, np.int64)
+    rows = np.searchsorted(ends, np.arange(BLOCK, ends[-1] + BLOCK, BLOCK))
+    return np.unique(np.concatenate([[0], ends[np.minimum(rows, len(ends) - 1)]]))
+
+
+def _bitmap(data: NDArray[np.uint8], edges: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Return which blocks have a pair or triple of bytes of each hash, 8 blocks in a byte."""
+    n_blocks = len(edges) - 1
+    bitmap = np.zeros((-(-n_blocks // 8), N_HASHES), np.uint8)
+    for group in range(len(bitmap)):
+        has = np.zeros((8, N_HASHES), bool)
+        for place, block in enumerate(range(8 * group, min(8 * group + 8, n_blocks))):
+            has[place, _hashes(data[edges[block] : edges[block + 1]])] = True
+        bitmap[group] = np.packbits(has, axis=0)[0]
+    return np.ascontiguousarray(bitmap.T)
+
+
+def _hashes(data: NDArray[np.uint8]) -> NDArray[np.uint32]:
+    """Return the hashes of all pairs and triples of neighbouring bytes."""
+    wide = data.astype(np.uint32)
+    pairs = wide[:-1] << np.uint32(8) | wide[1:]
+    triples = pairs[:-1] << np.uint32(8) | wide[2:] | np.uint32(2**24)
+    return np.concatenate([pairs, triples]) * MIX >> np.uint32(18)
 
 
 def _folded(texts: Texts) -> Texts:
