@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from proxcode.evaluation._kernels import count_grades
 from proxcode.explore.items import Items
 from proxcode.explore.vectors import read_vector
 from proxcode.hamming import check_codes, to_words
@@ -34,8 +35,6 @@ Rows = NDArray[np.int64]
 MAX_K, MAX_SUGGESTIONS, MAX_TEXT = 1000, 50, 1000
 # Vectors whose smallest and largest number are black and white; bytes are shown as they are.
 PROBED = 1000
-# Codes whose distances are counted at a time.
-COUNTED = 65_536
 
 
 class CodeExplorer:
@@ -101,7 +100,7 @@ class CodeExplorer:
         self.items, self.vectors = items, vectors
         self.labels = None if labels is None else np.asarray(labels)
         self._check_lengths(items=items, labels=self.labels, vectors=vectors)
-        self._words = to_words(self.codes)
+        self._words, self._one_grade = to_words(self.codes), np.zeros(len(self.codes), np.uint8)
         self._ids = None if ids is None else _known_ids(len(self.codes), ids)
         self.image_shape = None if image_shape is None else parse_shape(image_shape)
         if self.image_shape is not None:
@@ -239,12 +238,9 @@ class CodeExplorer:
 
     def _counts(self, code: NDArray[np.uint8]) -> NDArray[np.int64]:
         """Return the number of codes at each distance from a code."""
-        query, counts = to_words(code), np.zeros(self.n_bits + 1, np.int64)
-        for start in range(0, len(self.codes), COUNTED):
-            words = self._words[:, start : start + COUNTED]
-            distances = np.bitwise_count(words ^ query).sum(axis=0, dtype=np.int64)
-            counts += np.bincount(distances, minlength=self.n_bits + 1)
-        return counts
+        counts = np.zeros((1, self.n_bits + 1), np.int64)
+        count_grades(to_words(code)[:, 0], self._words, self._one_grade, counts)
+        return counts[0]
 
     def _described(self, rows: Rows, *, in_full: bool = True) -> list[dict[str, Any]]:
         """Return what is known of some codes; `in_full` with their bits and pictures."""
