@@ -78,6 +78,7 @@ bench: $(VENV)/.ready
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/sharded.py
 	$(BIN)/python benchmarks/dedupe.py
+	$(BIN)/python benchmarks/report.py
 	$(BIN)/python benchmarks/stores.py
 	$(BIN)/python benchmarks/engines.py
 	$(BIN)/python benchmarks/encode_memory.py

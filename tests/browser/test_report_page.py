@@ -147,20 +147,24 @@ def test_a_phone_shows_the_page_without_scrolling_sideways(scheme, open_report):
         assert box["x"] + box["width"] <= PHONE["width"]
 
 
+GROUNDS, WORDS = ("body", "section"), ("h2", ".advice", ".chart .ticks text", "summary", ".reader span")
+
+
 def test_light_and_dark_differ_and_text_has_contrast(open_report):
     shown = {}
     for scheme in ("light", "dark"):
         page = open_report(color_scheme=scheme)
-        shown[scheme] = page.evaluate(
-            """() => ["body", "section", "h2", ".advice", ".chart .ticks text", "summary", ".reader span"].map((place) => {
-                const style = getComputedStyle(document.querySelector(place));
-                return place.includes("text") ? style.fill : place === "body" || place === "section" ? style.backgroundColor : style.color;
-            })"""
-        )
-        _, card, *words = [_light(colour) for colour in shown[scheme]]
-        for word in words:
+        grounds = [style_of(page, place, "backgroundColor") for place in GROUNDS]
+        words = [style_of(page, place, "fill" if place.endswith("text") else "color") for place in WORDS]
+        shown[scheme] = [*grounds, *words]
+        card = _light(grounds[1])
+        for word in map(_light, words):
             assert (max(card, word) + 0.05) / (min(card, word) + 0.05) >= 4.5
     assert all(light != dark for light, dark in zip(*shown.values(), strict=True))
+
+
+def style_of(page, place, name):
+    return page.locator(place).first.evaluate(f"(element) => getComputedStyle(element).{name}")
 
 
 def _light(colour):

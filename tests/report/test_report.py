@@ -32,13 +32,18 @@ def model(train):
 
 
 @pytest.fixture(scope="module")
-def write(tmp_path_factory, model, new):
+def few(new):
+    return new[0][:160], new[1][:160]
+
+
+@pytest.fixture(scope="module")
+def write(tmp_path_factory, model, few):
     """A function that writes a report, by default of this model and new digits, and returns it with its page."""
     folder = tmp_path_factory.mktemp("reports")
 
-    def written(fitted=model, X=new[0], y=new[1], **options):
+    def written(fitted=model, X=few[0], y=few[1], **options):
         path = folder / "report.html"
-        report = write_report(path, fitted, X, y, **{"peers": (), "n_queries": 2, **options})
+        report = write_report(path, fitted, X, y, **{"peers": (), **options})
         document = path.read_text(encoding="utf-8")
         assert report.n_bytes == path.stat().st_size
         return report, Page(document), document
@@ -47,8 +52,10 @@ def write(tmp_path_factory, model, new):
 
 
 @pytest.fixture(scope="module")
-def by_label(write, train):
-    return write(peers=["LSH"], train=train[0], image_shape="8x8", texts=[f"item {k}" for k in range(400)])
+def by_label(write, train, new):
+    return write(
+        X=new[0], y=new[1], peers=["LSH"], train=train[0], image_shape="8x8", texts=[f"item {k}" for k in range(400)]
+    )
 
 
 def without_times(rows):
@@ -142,8 +149,8 @@ def test_the_page_asks_for_nothing(by_label):
     assert not any("style" in found or any(name.startswith("on") for name in found) for _, found in page.elements)
 
 
-def test_hostile_labels_and_texts_are_harmless(write, model, new):
-    X, y = new
+def test_hostile_labels_and_texts_are_harmless(write, model, few):
+    X, y = few
     names = np.array(["a b", *HOSTILE, "c", "d", "e"], object)
     harmless = [f"name {k}" for k in range(10)]
     texts = [HOSTILE[k % len(HOSTILE)] for k in range(len(X))]
@@ -163,22 +170,22 @@ def test_the_same_samples_give_the_same_file_except_for_times(write):
     assert first == second
 
 
-def test_pairs_of_a_subset_are_those_of_these_samples(write, model, new):
-    report, page, _ = write(max_samples=120)
-    rows = np.sort(np.random.default_rng(0).choice(400, 120, replace=False))
-    expected = evaluate(model, new[0][rows], new[1][rows], peers=())
+def test_pairs_of_a_subset_are_those_of_these_samples(write, model, few):
+    report, page, _ = write(max_samples=60)
+    rows = np.sort(np.random.default_rng(0).choice(160, 60, replace=False))
+    expected = evaluate(model, few[0][rows], few[1][rows], peers=())
     assert without_times(report.pairs.rows) == without_times(expected.rows)
-    assert "All pairs of 120 samples, drawn at random from 400, were measured." in page.words
-    assert "400 samples were encoded." in page.words
+    assert "All pairs of 60 samples, drawn at random from 160, were measured." in page.words
+    assert "160 samples were encoded." in page.words
 
 
-def test_samples_without_a_label_take_no_part(write, model, new):
-    X, y = new
+def test_samples_without_a_label_take_no_part(write, model, few):
+    X, y = few
     some = np.where(np.arange(len(y)) % 4 == 0, -1, y)
     report, page, _ = write(y=some)
     expected = evaluate(model, X, some, peers=())
     assert without_times(report.pairs.rows) == without_times(expected.rows)
-    assert "100 samples have no label and take no part" in page.words
+    assert "40 samples have no label and take no part" in page.words
     words = [None if label == -1 else f"class {label}" for label in some]
     assert without_times(write(y=words)[0].pairs.rows) == without_times(expected.rows)
 
@@ -192,9 +199,9 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_what_cannot_be_measured_is_left_out_with_a_reason(name, write, new):
+def test_what_cannot_be_measured_is_left_out_with_a_reason(name, write, few):
     labels, reason = LEFT_OUT[name]
-    report, page, _ = write(y=labels(new[1]))
+    report, page, _ = write(y=labels(few[1]))
     assert report.pairs is None
     assert reason in report.left_out["pairs"]
     assert page.words.count(report.left_out["pairs"]) >= 2
@@ -205,34 +212,34 @@ def test_what_cannot_be_measured_is_left_out_with_a_reason(name, write, new):
 
 
 @pytest.mark.parametrize("proximity", [Nearest(10), WithinRadius(mean_neighbors=10)], ids=["nearest", "radius"])
-def test_without_labels_near_is_what_the_model_says(proximity, write, train, new):
+def test_without_labels_near_is_what_the_model_says(proximity, write, train, few):
     model = ProximityPreservingCode(16, proximity=proximity, random_state=0).fit(train[0])
     report, page, _ = write(model, y=None)
-    assert without_times(report.pairs.rows) == without_times(evaluate(model, new[0], peers=()).rows)
+    assert without_times(report.pairs.rows) == without_times(evaluate(model, few[0], peers=()).rows)
     assert f"Near means: {model.proximity_.describe()}." in page.words
     assert "Without labels only you can tell" in page.words
 
 
-def test_several_labels_per_sample(write, train, new):
-    indicator = [y[:, None] % np.arange(2, 6) == 0 for _, y in (train, new)]
+def test_several_labels_per_sample(write, train, few):
+    indicator = [y[:, None] % np.arange(2, 6) == 0 for _, y in (train, few)]
     model = ProximityPreservingCode(16, proximity=SharedLabel(), random_state=0).fit(train[0], indicator[0])
     report, page, _ = write(model, y=indicator[1])
-    assert without_times(report.pairs.rows) == without_times(evaluate(model, new[0], indicator[1], peers=()).rows)
+    assert without_times(report.pairs.rows) == without_times(evaluate(model, few[0], indicator[1], peers=()).rows)
     sets = json.loads(page.data["map-data"])["sets"]
     assert sorted(map(len, sets)) == sorted(indicator[1].sum(axis=1).tolist())
 
 
-def test_a_pipeline_is_measured_on_what_its_code_takes(write, train, new):
+def test_a_pipeline_is_measured_on_what_its_code_takes(write, train, few):
     code = ProximityPreservingCode(16, random_state=0)
     model = CodePipeline([("scale", StandardScaler()), ("code", code)]).fit(*train)
     report, page, _ = write(model, image_shape=(8, 8))
-    assert without_times(report.pairs.rows) == without_times(evaluate(model, *new, peers=()).rows)
+    assert without_times(report.pairs.rows) == without_times(evaluate(model, *few, peers=()).rows)
     assert "StandardScaler()" in page.words
     assert model.fingerprint() in page.words
 
 
-def test_twenty_samples_suffice(write, new):
-    report, page, _ = write(X=new[0][:20], y=new[1][:20])
+def test_twenty_samples_suffice(write, few):
+    report, page, _ = write(X=few[0][:20], y=few[1][:20])
     assert report.left_out == {}
     assert len(json.loads(page.data["map-data"])["bits"]) == 20
 
@@ -242,7 +249,7 @@ def test_training_samples_are_recognised(write, train):
     assert "new samples will do worse" not in write()[1].words
 
 
-def test_a_map_by_umap(write, new, monkeypatch):
+def test_a_map_by_umap(write, few, monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", None)
     with pytest.raises(ImportError, match="umap-learn is not installed: pip install umap-learn, or use 'pca'"):
         write(map="umap")
@@ -261,13 +268,13 @@ def test_a_map_by_umap(write, new, monkeypatch):
 
 
 WRONG = {
-    "texts": ({"texts": ["one"]}, "texts has 1 texts for 400 samples: expected one each"),
+    "texts": ({"texts": ["one"]}, "texts has 1 texts for 160 samples: expected one each"),
     "shape": ({"image_shape": "9x9"}, "image shape 9x9 has 81 numbers, but a sample has 64"),
     "no shape": ({"image_shape": "8by8"}, "image shape '8by8': expected HEIGHTxWIDTH"),
     "peers": ({"peers": ["ABC"]}, "peers='ABC': expected names from"),
     "lengths": ({"lengths": [17]}, "lengths=17: expected an integer from 1 to 16"),
     "map": ({"map": "tsne"}, "map='tsne': expected one of pca, umap"),
-    "labels": ({"y": [1, 2]}, "X has 400 samples but y has 2 labels"),
+    "labels": ({"y": [1, 2]}, "X has 160 samples but y has 2 labels"),
     "one sample": ({"X": np.ones((1, 64)), "y": None}, "X has 1 sample: a report needs at least 2"),
     "NaN": ({"X": np.full((3, 64), np.nan), "y": None}, "NaN"),
     "features": ({"X": np.ones((3, 2)), "y": None}, "2 features"),
@@ -276,17 +283,17 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_wrong_arguments_are_refused_and_write_nothing(name, write, model, new, tmp_path):
+def test_wrong_arguments_are_refused_and_write_nothing(name, write, model, few, tmp_path):
     options, message = WRONG[name]
-    arguments = {"X": new[0], "y": new[1], "peers": (), **options}
+    arguments = {"X": few[0], "y": few[1], "peers": (), **options}
     with pytest.raises(ValueError, match=re.escape(message)):
         write_report(tmp_path / "new.html", model, arguments.pop("X"), arguments.pop("y"), **arguments)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_file_is_kept_unless_it_may_be_replaced(model, new, tmp_path):
+def test_an_existing_file_is_kept_unless_it_may_be_replaced(model, few, tmp_path):
     path = tmp_path / "report.html"
     path.write_text("mine")
     with pytest.raises(FileExistsError, match="already exists"):
-        write_report(path, model, *new, overwrite=False)
+        write_report(path, model, *few, overwrite=False)
     assert path.read_text() == "mine"

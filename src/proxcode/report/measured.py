@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 # Samples of the database of measured searches, and queries among them.
 MAX_DATABASE, N_QUERIES = 10_000, 500
+# Queries that are shown with their neighbours: drawn at random, and as many of those that agree least.
+N_SHOWN = 5
 # Numbers of first neighbours at which a search is measured.
 KS = (1, 10)
 
@@ -96,9 +98,7 @@ class Choices(NamedTuple):
     max_samples: int
 
 
-def measure(
-    model: Model, X: Any, y: Any, given: SameLabel | None, choices: Choices, n_queries: int, verbose: bool
-) -> Measured:
+def measure(model: Model, X: Any, y: Any, given: SameLabel | None, choices: Choices, verbose: bool) -> Measured:
     """Measure all that a report shows."""
     start = perf_counter()
     with ProgressDisplay("finished", "parts of the report", 4, shown=verbose) as progress:
@@ -112,7 +112,7 @@ def measure(
         of_search = subset(rows, max(MAX_DATABASE, choices.max_samples))
         measured.search = _attempt(measured, "search", lambda: _search(measured, of_search, choices, train))
         progress.update(note="searches measured")
-        measured.neighborhoods = _neighborhoods(measured, rows, n_queries)
+        measured.neighborhoods = _neighborhoods(measured, rows)
         progress.update(note="neighbours found")
     measured.times.total_seconds = perf_counter() - start
     return measured
@@ -202,8 +202,8 @@ def _search(measured: Measured, rows: Rows, choices: Choices, train: tuple[Any, 
     )
 
 
-def _neighborhoods(measured: Measured, rows: Rows, n_queries: int) -> Neighborhoods:
+def _neighborhoods(measured: Measured, rows: Rows) -> Neighborhoods:
     index = HammingIndex(measured.code.n_bits_).add(measured.codes)
     measured.times.search_ms = search_ms(index, measured.codes)
     among = rows if len(rows) else np.arange(measured.n_samples)
-    return find_neighborhoods(index, measured.codes, among, measured.labels, n_queries)
+    return find_neighborhoods(index, measured.codes, among, measured.labels, N_SHOWN)

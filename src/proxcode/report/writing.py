@@ -1,5 +1,7 @@
 """`write_report`: measure a model on samples and write what was found as one HTML file."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -61,13 +63,12 @@ def write_report(
     peers: Iterable[str] | None = None,
     train: Any = None,
     train_labels: Any = None,
-    texts: Sequence[Any] | None = None,
+    texts: Any = None,
     image_shape: str | Shape | None = None,
     map: str = "pca",
     max_samples: int = 5000,
-    n_queries: int = 5,
-    title: str | None = None,
-    command: str | None = None,
+    title: str = "",
+    command: str = "",
     overwrite: bool = True,
     verbose: bool = False,
 ) -> Report:
@@ -102,11 +103,10 @@ def write_report(
         How samples are placed on the map. UMAP needs the package umap-learn.
     max_samples : int, default=5000
         Number of samples, drawn at random, whose pairs are measured. All samples are encoded.
-    n_queries : int, default=5
-        Number of queries, drawn at random, that are shown with their neighbours, and of those that agree least.
-    title : str, default=None
-    command : str, default=None
-        How to make the report again, shown in it. None: a call of this function.
+    title : str, default=""
+        Title of the page; "" names the code length and the number of samples.
+    command : str, default=""
+        How to make the report again, shown in it; "" shows a call of this function.
     overwrite : bool, default=True
         Whether an existing file is replaced; if not, a FileExistsError is raised.
     verbose : bool, default=False
@@ -139,13 +139,12 @@ def write_report(
     """
     shape = None if image_shape is None else parse_shape(image_shape)
     choices = Choices(peers, lengths, train, train_labels, check_integer("max_samples", max_samples, 2))
-    n_queries = check_integer("n_queries", n_queries, 0, 50)
     if map not in METHODS:
         raise ValueError(f"map={map!r}: expected one of {', '.join(METHODS)}.")
     if proximity is not None:
         check_component("proximity", proximity, SameLabel, "SameLabel(unlabelled='unknown')")
     with atomic_write(path, overwrite=overwrite) as partial:
-        measured = measure(model, X, y, proximity, choices, n_queries, verbose)
+        measured = measure(model, X, y, proximity, choices, verbose)
         shown = _shown(measured, texts, shape)
         sections = _sections(model, measured, shown, map, command or f"write_report({str(path)!r}, model, X, y)")
         heading = title or f"Report on {measured.code.n_bits_}-bit codes of {measured.n_samples:,} samples"
