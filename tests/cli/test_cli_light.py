@@ -96,6 +96,12 @@ FAIL = {
     "report api.proxcode train.npy -o r.pdf": "expected a report with the suffix",
     "report api.proxcode train.npy --image-shape 9x9": "a sample has 64",
     "report api.proxcode train.npy --texts gone.csv": "there is no file gone.csv",
+    "explore gone codes.npy": "there is no file gone",
+    "explore api.proxcode gone.npy": "there is no file gone.npy",
+    "explore api.proxcode train.npy": "not packed codes",
+    "explore api.proxcode codes.npy --items gone.csv": "there is no file gone.csv",
+    "explore api.proxcode codes.npy --vectors new.npy": "vectors for",
+    "explore api.proxcode codes.npy --image-shape 8x8": "pass these too",
     "cut gone.csv": "there is no file gone.csv",
     "reproduce perpetuum": "unknown experiment",
 }

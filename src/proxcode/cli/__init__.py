@@ -22,6 +22,7 @@ VERBS = (
     "load",
     "evaluate",
     "report",
+    "explore",
     "drift",
     "update",
     "extend",

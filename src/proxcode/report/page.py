@@ -48,6 +48,7 @@ def page(
     *,
     lead: Any = "",
     tiles: Sequence[Tile] = (),
+    style: str = "",
     script: str = "",
     footer: str = "Written by proxcode. This page holds all that it shows and asks for nothing else.",
     connects: bool = False,
@@ -63,6 +64,8 @@ def page(
         What stands below the title.
     tiles : sequence of Tile
         Figures at the top of the page.
+    style : str
+        Rules that follow the style sheet of all pages.
     script : str
         Script that runs after that of all pages.
     footer : str
@@ -70,10 +73,10 @@ def page(
     connects : bool, default=False
         Whether the script may send requests to the server of the page; a report may not.
     """
-    style, own_script = style_sheet(), Html(f"{page_script()}\n{script}")
+    own_style, own_script = Html(f"{style_sheet()}\n{style}"), Html(f"{page_script()}\n{script}")
     reachable = "'self'" if connects else "'none'"
     policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(own_script)}'; img-src data:; "
+        f"default-src 'none'; style-src '{_digest(own_style)}'; script-src '{_digest(own_script)}'; img-src data:; "
         f"connect-src {reachable}; base-uri 'none'; form-action 'none'"
     )
     head = tag(
@@ -84,7 +87,7 @@ def page(
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", title),
-        tag("style", style),
+        tag("style", own_style),
     )
     body = tag(
         "body",

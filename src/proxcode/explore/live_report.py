@@ -1,0 +1,60 @@
+"""The report on the samples of an explorer, measured when it is first opened."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from threading import Lock
+
+import numpy as np
+
+from proxcode.explore.explorer import CodeExplorer
+from proxcode.explore.page import Page, served
+from proxcode.report.labels import subset
+from proxcode.report.writing import write_report
+
+# Samples that are measured, drawn at random: a reader waits for the report.
+MAX_SAMPLES = 20_000
+
+
+class LiveReport:
+    """The report of `proxcode report` on the vectors of an explorer.
+
+    Parameters
+    ----------
+    explorer : CodeExplorer
+        With vectors; its labels, items and image shape are used if it has them.
+    command : str
+        How to write such a report to a file, shown in it.
+    """
+
+    def __init__(self, explorer: CodeExplorer, command: str) -> None:
+        self._explorer, self._command = explorer, command
+        self._lock = Lock()
+        self._page: Page | None = None
+
+    def page(self) -> Page:
+        """Return the report; the first call takes seconds."""
+        with self._lock:
+            if self._page is None:
+                self._page = self._measured()
+            return self._page
+
+    def _measured(self) -> Page:
+        explorer = self._explorer
+        if explorer.vectors is None:
+            raise ValueError("a report needs vectors: pass them to the explorer.")
+        rows = subset(np.arange(len(explorer.codes)), MAX_SAMPLES)
+        texts = None if explorer.items is None else [cells[0] for cells in explorer.items.at(rows)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "report.html")
+            write_report(
+                path,
+                explorer.model,
+                np.asarray(explorer.vectors[rows]),
+                None if explorer.labels is None else explorer.labels[rows],
+                texts=texts,
+                image_shape=explorer.image_shape,
+                command=self._command,
+            )
+            return served(path.read_text(encoding="utf-8"))
