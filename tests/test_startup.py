@@ -47,8 +47,8 @@ PUBLIC = (
     *("ClassifierHash", "CodePipeline", "FloatQueries", "GivenPairs", "HammingIndex", "KernelHash", "LinearHash"),
     *("Nearest", "NewClassHash", "ProximityPreservingCode", "ReconstructionHash", "RotationHash", "SVMHash"),
     *("SameLabel", "ShardedIndex", "SharedLabel", "WithinRadius"),
-    *("encode_files", "find_duplicates", "frustration", "in_sample_code", "load", "max_cut", "open_samples", "pack"),
-    *("signed_cut", "unpack"),
+    *("encode_files", "export_onnx", "find_duplicates", "frustration", "in_sample_code", "load", "max_cut"),
+    *("open_samples", "pack", "signed_cut", "unpack"),
 )
 
 

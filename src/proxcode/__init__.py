@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from proxcode.cut import max_cut as max_cut
     from proxcode.cut import signed_cut as signed_cut
     from proxcode.encoding import encode_files as encode_files
+    from proxcode.export import export_onnx as export_onnx
     from proxcode.files import open_samples as open_samples
     from proxcode.hamming import pack as pack
     from proxcode.hamming import unpack as unpack
@@ -45,6 +46,7 @@ _NAMES = {
     "code": ("ProximityPreservingCode",),
     "cut": ("frustration", "max_cut", "signed_cut"),
     "encoding": ("encode_files",),
+    "export": ("export_onnx",),
     "files": ("open_samples",),
     "hamming": ("pack", "unpack"),
     "hashing": (

@@ -21,7 +21,15 @@ JITTER = 1e-4
 
 
 class Inputs(ABC):
-    """Functions of the samples whose principal components are found."""
+    """Functions of the samples whose principal components are found.
+
+    Attributes
+    ----------
+    center : ndarray of shape (n_features,)
+        Subtracted from all samples.
+    """
+
+    center: Matrix
 
     @abstractmethod
     def values(self, X: Matrix) -> Matrix:

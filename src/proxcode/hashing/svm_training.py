@@ -165,7 +165,7 @@ def expansions(X: Matrix, vectors: Matrix, numbers: Index, machines: list[Kernel
     center = vectors.mean(axis=0, dtype=np.float64)
     Z = vectors - center
     Z_norms = (Z * Z).sum(axis=1)
-    kernels = _by_gamma(numbers, machines)
+    kernels = by_gamma(numbers, machines)
 
     def add(rows: slice) -> None:
         squares = _squares(X[rows] - center, Z, Z_norms)
@@ -177,7 +177,7 @@ def expansions(X: Matrix, vectors: Matrix, numbers: Index, machines: list[Kernel
     return out
 
 
-def _by_gamma(numbers: Index, machines: list[KernelMachine]) -> list[tuple[float, Index, Matrix]]:
+def by_gamma(numbers: Index, machines: list[KernelMachine]) -> list[tuple[float, Index, Matrix]]:
     """Return each gamma with the bits that have it and their coefficients over all vectors, one column per bit."""
     gammas = np.array([machine.gamma if len(machine.support) else np.nan for machine in machines])
     kernels = []
