@@ -2,8 +2,8 @@
 
     python examples/browser/build_model.py [--output FOLDER]
 
-The model learns 64 bits from the first 1,400 of the 1,797 digits of scikit-learn (8 x 8 pixels, values 0 to 16). The page
-searches among these; the other 397 are the samples to try, which the model has not seen.
+The model learns 64 bits from the first 1,400 of the 1,797 digits of scikit-learn (8 x 8 pixels, values 0 to 16). The
+page searches among these; the other 397 are the samples to try, which the model has not seen.
 """
 
 import argparse

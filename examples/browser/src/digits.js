@@ -3,7 +3,7 @@
 /** Load public/digits.json; arrays of bytes are flat, row after row. */
 export async function loadDigits(address) {
   const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`${address}: the server answered ${answer.status}; run build_model.py and build again`);
+  if (!answer.ok) throw new Error(`${address}: the server answered ${answer.status}; run make browser`);
   const { n_bits: nBits, n_features: nFeatures, radius, training, held_out: heldOut } = await answer.json();
   return { nBits, nFeatures, radius, training: bytesOf(training), heldOut: bytesOf(heldOut) };
 }

@@ -17,6 +17,6 @@ export async function loadEncoder(address, nFeatures) {
 
 async function fetchBytes(address) {
   const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`${address}: the server answered ${answer.status}; run build_model.py and build again`);
+  if (!answer.ok) throw new Error(`${address}: the server answered ${answer.status}; run make browser`);
   return new Uint8Array(await answer.arrayBuffer());
 }

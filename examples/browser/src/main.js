@@ -31,6 +31,7 @@ async function refresh() {
 }
 
 async function answer(pixels) {
+  clearTimeout(sayLater.timer);
   if (!pixels.some(Boolean)) return showBlank();
   const start = performance.now();
   const { codes: code, margins } = await encode(pixels);
@@ -55,17 +56,18 @@ function sampleOf(label, turn) {
   return rowOf(pixels, digits.nFeatures, rows[turn % rows.length]);
 }
 
+/** Have screen readers say a sentence. */
 function say(sentence) {
-  clearTimeout(sayLater.timer);
   find("announcement").textContent = sentence;
 }
 
+/** Say a sentence once nothing has changed for a while. */
 function sayLater(sentence) {
-  clearTimeout(sayLater.timer);
   sayLater.timer = setTimeout(() => say(sentence), QUIET_BEFORE_ANNOUNCING);
 }
 
+/** Show why the page cannot start. */
 function fail(error) {
-  find("verdict").textContent = `The page could not load: ${error.message}`;
+  find("verdict").textContent = `The page could not load: ${error.message}.`;
   throw error;
 }
