@@ -9,7 +9,7 @@ through onnxruntime-web; Python encodes the same samples. Reported are
 - the number of bits that differ, and of samples with such a bit,
 - the largest margin among these bits, as a share of the median absolute margin: a bit may differ only where its margin
   is within rounding of zero, below 1e-4 of the median,
-- the largest difference of any margin, as the same share.
+- the smallest margin of all bits and the largest difference of any margin, as the same share.
 
 The browser is that of PROXCODE_CHROMIUM, or else the one that tests/browser/chromium.py finds. Results go to
 docs/results/browser_bits.csv.
@@ -86,6 +86,7 @@ def compared(model, X, codes, margins):
         "differing bits": int(differs.sum()),
         "samples with a differing bit": int(differs.any(axis=1).sum()),
         "largest margin of these": float(np.abs(expected[differs]).max(initial=0) / median),
+        "smallest margin of all": float(np.abs(expected).min() / median),
         "largest difference of margins": float(np.abs(margins - expected).max() / median),
     }
 
