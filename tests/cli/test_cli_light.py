@@ -86,6 +86,11 @@ FAIL = {
     "evaluate api.proxcode train.npy --figure f.gif": "expected a figure with the suffix",
     "evaluate api.proxcode --database gone.npy --queries new.npy": "there is no file gone.npy",
     "evaluate api.proxcode --database new.npy": "pass VECTORS to measure all pairs, or --database and --queries",
+    "export gone -o m.onnx": "there is no file gone",
+    "export codes.npy -o m.onnx": "not a file of proxcode",
+    "export api.proxcode -o gone/m.onnx": "there is no folder gone",
+    "export api.proxcode -o m.onnx --check gone.npy": "there is no file gone.npy",
+    f"export api.proxcode -o m.onnx --bits {N_BITS + 1}": "the code length of the model",
     "cut gone.csv": "there is no file gone.csv",
     "reproduce perpetuum": "unknown experiment",
 }

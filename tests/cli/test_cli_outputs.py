@@ -25,6 +25,7 @@ COMMANDS = {
         ["codes.npy", "queries.npy", "api.proxcode", "train.npy", "ids.npy"],
     ),
     "cut": ("cut graph.csv --force -o", ["graph.csv"]),
+    "export": ("export api.proxcode --check new.npy --force -o", ["api.proxcode", "new.npy"]),
     "evaluate": (
         "evaluate api.proxcode new.npy --labels new_labels.npy --train train.npy --force --figure",
         ["api.proxcode", "new.npy", "new_labels.npy", "train.npy"],
@@ -108,6 +109,7 @@ LAST_STEPS = {
     "search": "proxcode.files.check_suffix",
     "cut": "proxcode.cli.cut.cut_weights",
     "evaluate": "proxcode.plots.figure_page",
+    "export": "proxcode.export.onnx_file.onnx_model",
 }
 
 

@@ -25,6 +25,7 @@ VERBS = (
     "update",
     "extend",
     "cut",
+    "export",
     "info",
     "reproduce",
     "demo",

@@ -101,7 +101,9 @@ def _add_svm(graph: Graph, function: SVMHash, samples: Samples, n_bits: int) -> 
     center = function.support_vectors_.mean(axis=0, dtype=np.float64)
     vectors = function.support_vectors_ - center
     centred = graph.add("Sub", samples.name, center)
-    products = graph.add("MatMul", centred, 2.0 * vectors.T)
+    # The centred vectors of a model in single precision need double precision: a runtime computes them once.
+    doubled = graph.add("Mul", graph.add("Sub", _double(function.support_vectors_.T), center[:, None]), 2.0)
+    products = graph.add("MatMul", centred, doubled)
     squares = graph.add("Add", _squared_norms(graph, centred), (vectors * vectors).sum(axis=1))
     negative_squares = graph.add("Sub", products, squares)
     for gamma, bits, dual_coef in by_gamma(function.support_, machines):

@@ -59,9 +59,9 @@ def _add_normalizer(graph: Graph, normalizer: Normalizer, samples: Samples) -> s
 
 
 def _add_pca(graph: Graph, pca: PCA, samples: Samples) -> str:
-    axes = np.asarray(pca.components_, np.float64).T
-    projected = graph.add("MatMul", samples.name, axes)
-    centred = graph.add("Sub", projected, np.asarray(pca.mean_, np.float64) @ axes)
+    projected = graph.add("MatMul", samples.name, np.asarray(pca.components_, np.float64).T)
+    # In the precision of the fit, as scikit-learn computes it.
+    centred = graph.add("Sub", projected, np.asarray(pca.mean_ @ pca.components_.T, np.float64))
     if not pca.whiten:
         return centred
     deviations = np.sqrt(pca.explained_variance_)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def onnx_model(
     model: Model, *, dtype: str = "float32", n_bits: int | None = None, outputs: Sequence[str] | None = None
 ) -> Any:
     """Return a fitted model as an `onnx.ModelProto`; the parameters are those of `export_onnx`."""
-    helper = _onnx().helper
+    helper = import_onnx().helper
     if not isinstance(model, ProximityPreservingCode | CodePipeline):
         raise TypeError(f"model={model!r}: expected a ProximityPreservingCode or a CodePipeline.")
     check_is_fitted(model, "n_bits_")
@@ -205,9 +206,9 @@ def _metadata(model: Model, n_bits: int) -> dict[str, str]:
     }
 
 
-def _onnx() -> Any:
+def import_onnx(package: str = "onnx") -> Any:
+    """Import a package of the extra `onnx`."""
     try:
-        import onnx
+        return import_module(package)
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("export to ONNX requires onnx: pip install 'proxcode[onnx]'.") from error
-    return onnx
+        raise ModuleNotFoundError(f"ONNX requires {package}: pip install 'proxcode[onnx]'.") from error
