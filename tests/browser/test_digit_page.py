@@ -203,6 +203,32 @@ def test_the_barcode_draws_the_bits(open_page, model):
     assert dark.tolist() == np.unpackbits(shown(page)["code"]).astype(bool).tolist()
 
 
+def test_strips_colour_as_many_bits_as_differ(open_page):
+    page = open_page()
+    draw(page, STROKES[7][:1])
+    strips = page.locator("#nearest .differ").evaluate_all("(all) => all.map((path) => path.getAttribute('d'))")
+    assert [strip.count("M") for strip in strips] == shown(page)["distance"]
+    assert min(shown(page)["distance"]) > 0
+
+
+@pytest.mark.parametrize("viewport", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_the_radius_is_a_line_between_near_and_far_bars(viewport, open_page, model):
+    page = open_page(viewport)
+    box = page.locator("#histogram svg").bounding_box()
+    line = float(page.get_attribute("#histogram .radius", "x1"))
+    assert line == pytest.approx((model.radius_ + 1) * box["width"] / 65)
+    near, far = (page.locator(f"#histogram path.{name}").bounding_box() for name in ("near", "far"))
+    assert near["x"] + near["width"] < box["x"] + line < far["x"]
+
+
+def test_pictures_have_a_text(open_page):
+    page = open_page()
+    labels = page.locator("svg").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+    assert len(labels) == 4 + 2 * 12
+    assert all(labels)
+    assert page.get_by_role("img").count() == len(labels)
+
+
 def pixels_of(locator):
     """The colours of an element on the screen, of shape (height, width, 3)."""
     return np.asarray(image_of(locator.screenshot()), int)
