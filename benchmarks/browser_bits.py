@@ -1,6 +1,6 @@
 """Bits of the page in examples/browser compared with those of Python: 100,000 samples in Chromium.
 
-    make browser
+    make test-browser    # installs Playwright, builds the page
     python benchmarks/browser_bits.py [--size 100000]
 
 Samples are digits of scikit-learn of random brightness with Gaussian noise, in single precision. The page runs them

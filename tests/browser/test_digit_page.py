@@ -76,6 +76,10 @@ def open_page(new_page, address):
 def draw(page, strokes):
     """Draw with the mouse, on an empty drawing."""
     page.get_by_role("button", name="Clear").click()
+    add_strokes(page, strokes)
+
+
+def add_strokes(page, strokes):
     box = page.locator("#pad").bounding_box()
     for stroke in strokes:
         (x, y), *rest = [(box["x"] + x * box["width"] / 32, box["y"] + y * box["height"] / 32) for x, y in stroke]
@@ -190,6 +194,14 @@ def test_sample_digits_are_held_out_digits_in_turn(open_page, model, digits):
             settle(page)
             assert shown(page)["pixels"].tolist() == held_out[turn].tolist()
             assert_as_in_python(page, model, digits)
+
+
+def test_a_stroke_replaces_a_sample_digit(open_page, model, digits):
+    page = open_page()
+    page.get_by_role("button", name="Sample digit 8").click()
+    add_strokes(page, STROKES[0])
+    assert set(shown(page)["label"]) == {0}
+    assert_as_in_python(page, model, digits)
 
 
 def test_the_barcode_draws_the_bits(open_page, model):
