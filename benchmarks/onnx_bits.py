@@ -1,13 +1,14 @@
 """Codes of ONNX graphs beside those of `encode`: differing bits, the margins at which they differ, sizes and times.
 
     python benchmarks/onnx_bits.py
-    PROXCODE_DATA=/path/to/data python benchmarks/onnx_bits.py --data mnist banking77 gist
+    PROXCODE_DATA=/path/to/data python benchmarks/onnx_bits.py --data synthetic banking77 mnist gist
 
 Models of 64 bits are fitted to 5,000 samples, SVMs to 1,000 of these. 100,000 others are encoded: as many as the data
 have, then copies of these with noise of a tenth of the standard deviation of each feature. The type of a model is that
 of the samples of its fit; a graph and `encode` get the same samples, in the type of the graph. Margins are those of
 `encode`, in units of their median. Since `encode` of a model in single precision rounds too, `differing_double` counts
-the bits in which a graph differs from `encode` of the same samples in double precision. Times are processor seconds of
+the bits in which a graph differs from `encode` of the same samples in double precision. `differing_single` and
+`largest_single` are what the same graph would give if it computed in single precision. Times are processor seconds of
 all samples in blocks of 8,192, those of onnxruntime with one thread: other work on the machine counts little.
 """
 
@@ -30,6 +31,7 @@ from proxcode import (
     export_onnx,
     unpack,
 )
+from proxcode.export import onnx_model
 
 N_BITS, N_FIT, N_SAMPLES, BLOCK = 64, 5000, 100_000, 8192
 # A hash function, and whether it learns from labels.
@@ -41,6 +43,8 @@ FUNCTIONS = {
     "RotationHash": (RotationHash(), False),
     "NewClassHash": (NewClassHash(), True),
 }
+# Those that are measured with real data.
+LEARNED_FROM_LABELS = ("KernelHash", "LinearHash", "SVMHash")
 # Types of the model and of the graph.
 TYPES = (("float64", "float64"), ("float64", "float32"), ("float32", "float32"))
 
@@ -77,7 +81,7 @@ def in_blocks(function, samples):
     return np.concatenate(results), process_time() - start
 
 
-def measure(model, samples, path, dtype):
+def measure(model, samples, path, fitted, dtype):
     """Return the figures of one graph."""
     import onnxruntime
 
@@ -88,16 +92,22 @@ def measure(model, samples, path, dtype):
     codes, graph_seconds = in_blocks(lambda block: session.run(["codes"], {"X": block})[0], samples)
     # `encode` packs the signs of these.
     margins, seconds = in_blocks(model.scores, samples)
-    exact = (
-        margins if dtype == "float64" else in_blocks(lambda block: model.scores(block.astype(np.float64)), samples)[0]
-    )
+    exact = margins
+    if fitted == dtype == "float32":
+        exact, _ = in_blocks(lambda block: model.scores(block.astype(np.float64)), samples)
     bits, sizes = unpack(codes, N_BITS), np.abs(margins)
-    differing = bits != (margins >= 0)
+    differing, single = bits != (margins >= 0), np.zeros(bits.shape, bool)
+    if dtype == "float32":
+        rounded = onnxruntime.InferenceSession(in_single_precision(onnx_model(model)).SerializeToString(), options)
+        single_codes, _ = in_blocks(lambda block: rounded.run(["codes"], {"X": block})[0], samples)
+        single = unpack(single_codes, N_BITS) != (exact >= 0)
     return {
         "bits": differing.size,
         "differing": int(differing.sum()),
         "largest_margin": float(sizes[differing].max(initial=0.0) / np.median(sizes)),
         "differing_double": int((bits != (exact >= 0)).sum()),
+        "differing_single": int(single.sum()) if dtype == "float32" else "",
+        "largest_single": float(np.abs(exact)[single].max(initial=0.0) / np.median(sizes)),
         "kilobytes": round(path.stat().st_size / 1024),
         "encode_s": seconds,
         "onnx_s": graph_seconds,
@@ -105,26 +115,40 @@ def measure(model, samples, path, dtype):
     }
 
 
+def in_single_precision(exported):
+    """Return a graph with all of double precision replaced by single precision."""
+    from onnx import TensorProto, numpy_helper
+
+    for constant in exported.graph.initializer:
+        if constant.data_type == TensorProto.DOUBLE:
+            values = numpy_helper.to_array(constant).astype(np.float32)
+            constant.CopyFrom(numpy_helper.from_array(values, constant.name))
+    for node in exported.graph.node:
+        for attribute in node.attribute:
+            if node.op_type == "Cast" and attribute.i == TensorProto.DOUBLE:
+                attribute.i = TensorProto.FLOAT
+    return exported
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", nargs="+", default=["synthetic"])
-    parser.add_argument("--functions", nargs="+", default=list(FUNCTIONS))
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for data in options.data:
             X, y, new = split(*load(data))
-            for name in options.functions:
+            for name in FUNCTIONS if data == "synthetic" else LEARNED_FROM_LABELS:
                 function, has_labels = FUNCTIONS[name]
                 models = {}
                 for fitted, dtype in TYPES:
                     if fitted not in models:
                         code = ProximityPreservingCode(N_BITS, hash_function=function, random_state=0)
                         models[fitted] = code.fit(X.astype(fitted), y if has_labels else None)
-                    found = measure(models[fitted], new.astype(dtype), Path(folder, "model.onnx"), dtype)
+                    found = measure(models[fitted], new.astype(dtype), Path(folder, "model.onnx"), fitted, dtype)
                     rows.append({"data": data, "function": name, "model": fitted, "graph": dtype, **found})
                     print(rows[-1], flush=True)
-    record("onnx", rows)
+            record("onnx", rows)
 
 
 if __name__ == "__main__":

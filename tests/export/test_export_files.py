@@ -90,7 +90,8 @@ def test_files_are_replaced_as_a_whole_or_not_at_all(model, path, monkeypatch):
 
 
 REFUSED = {
-    "dtype": ({"dtype": "float16"}, ValueError, r"^dtype='float16': expected one of float32, float64\.$"),
+    "dtype": ({"dtype": "float16"}, ValueError, r"^dtype='float16': expected 'float32' or 'float64'\.$"),
+    "no name of a type": ({"dtype": None}, TypeError, r"^dtype=None: expected 'float32' or 'float64'\.$"),
     "no bits": ({"n_bits": 0}, ValueError, r"^n_bits=0: expected an integer from 1 to 12\.$"),
     "too many bits": ({"n_bits": 13}, ValueError, r"^n_bits=13: expected an integer from 1 to 12\.$"),
     "half a bit": ({"n_bits": 2.5}, TypeError, r"^n_bits=2\.5: expected an integer from 1 to 12\.$"),
@@ -109,6 +110,13 @@ def test_wrong_values_are_refused(name, model, path):
     options, kind, sentence = REFUSED[name]
     with pytest.raises(kind, match=sentence):
         export_onnx(model, path, **options)
+    assert not path.exists()
+
+
+def test_a_graph_that_is_too_large_for_a_file_is_refused(model, path, monkeypatch):
+    monkeypatch.setattr("proxcode.export.onnx_file.MAX_BYTES", 10_000)
+    with pytest.raises(ValueError, match=r"^the graph takes [\d,]+ bytes, and an ONNX file has at most 10,000: fit with"):
+        export_onnx(model, path)
     assert not path.exists()
 
 

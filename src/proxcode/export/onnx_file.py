@@ -28,6 +28,8 @@ from proxcode.utils.validation import FAR, check_integer
 
 DTYPES = ("float32", "float64")
 OUTPUTS = ("codes", "margins", "posteriors")
+# Largest size of a message of Protocol Buffers.
+MAX_BYTES = 2**31 - 1
 # Value of each bit of a byte, the first one largest.
 BIT_VALUES = (128, 64, 32, 16, 8, 4, 2, 1)
 
@@ -94,6 +96,11 @@ def export_onnx(
     """
     check_target(path)
     exported = onnx_model(model, dtype=dtype, n_bits=n_bits, outputs=outputs)
+    if (size := exported.ByteSize()) > MAX_BYTES:
+        raise ValueError(
+            f"the graph takes {size:,} bytes, and an ONNX file has at most {MAX_BYTES:,}: fit with fewer landmarks, or "
+            "SVMs with fewer samples."
+        )
     with atomic_write(path, overwrite=overwrite) as partial:
         partial.write_bytes(exported.SerializeToString())
 
@@ -108,7 +115,8 @@ def onnx_model(
     check_is_fitted(model, "n_bits_")
     n_bits = model.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, model.n_bits_)
     if dtype not in DTYPES:
-        raise ValueError(f"dtype={dtype!r}: expected one of {', '.join(DTYPES)}.")
+        kind = ValueError if isinstance(dtype, str) else TypeError
+        raise kind(f"dtype={dtype!r}: expected 'float32' or 'float64'.")
     graph = Graph()
     hashed = _add_model(graph, model, Samples(graph.cast("X", np.float64), np.dtype(dtype)), n_bits)
     hashed = hashed._replace(margins=_add_refusals(graph, hashed.margins))
