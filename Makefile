@@ -11,7 +11,7 @@ NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefix
 # compare bits between numbers of threads.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=2
 
-.PHONY: demo test test-slow test-lowest test-engines browser test-browser pictures docs dist mutants lint format bench bench-data reproduce figures clean
+.PHONY: demo test test-slow test-lowest test-engines browser test-browser docs dist mutants lint format bench bench-data reproduce figures clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -69,10 +69,6 @@ test-browser: $(VENV)/.ready-browser browser
 	$(BIN)/python tests/browser/chromium.py > /dev/null 2>&1 || $(NPM_INSTALL) tests/browser
 	PROXCODE_CHROMIUM=$$($(BIN)/python tests/browser/chromium.py) $(THREADS) $(BIN)/python -m pytest tests/browser
 
-# Pictures of pages in docs, made again.
-pictures:
-	PROXCODE_PICTURES=$(CURDIR)/docs/images $(MAKE) test-browser
-
 mutants: $(VENV)/.ready
 	$(BIN)/python tests/mutants.py
 
@@ -120,5 +116,5 @@ figures: $(VENV)/.ready
 
 clean:
 	rm -rf .venv .venv-* demo build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	rm -rf $(PAGE)/node_modules $(PAGE)/.installed $(PAGE)/public $(PAGE)/dist tests/browser/node_modules
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(PAGE)/node_modules $(PAGE)/.installed $(PAGE)/public $(PAGE)/dist tests/browser/node_modules

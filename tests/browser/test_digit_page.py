@@ -428,9 +428,7 @@ def test_the_guide_shows_the_code_of_the_page():
     assert block in (EXAMPLE / "src" / "encoder.js").read_text()
 
 
-@pytest.mark.skipif(
-    not PICTURES, reason="PROXCODE_PICTURES is not set: pictures of docs are made again by make pictures"
-)
+@pytest.mark.skipif(not PICTURES, reason="pictures of docs are made by PROXCODE_PICTURES=docs/images make test-browser")
 def test_pictures_of_the_guide(open_page):
     for name, viewport, scheme in [("light", DESKTOP, "light"), ("phone", PHONE, "dark")]:
         page = open_page(viewport, color_scheme=scheme)
