@@ -5,11 +5,13 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 LOWEST := .venv-lowest
 ENGINES := .venv-engines
+PAGE := examples/browser
+NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --prefix
 # Tests run in several processes: more threads of OpenMP would wait for one another. BLAS keeps two threads, since tests
 # compare bits between numbers of threads.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=2
 
-.PHONY: demo test test-slow test-lowest test-engines test-browser docs dist mutants lint format bench bench-data reproduce figures clean
+.PHONY: demo test test-slow test-lowest test-engines browser test-browser docs dist mutants lint format bench bench-data reproduce figures clean
 
 $(VENV)/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "proxcode needs Python 3.11 or newer; name one with: make PYTHON=python3.12")'
@@ -47,13 +49,24 @@ $(ENGINES)/.ready: pyproject.toml constraints.txt constraints-engines.txt
 test-engines: $(ENGINES)/.ready
 	$(THREADS) $(ENGINES)/bin/python -m pytest tests/engines
 
+$(PAGE)/.installed: $(PAGE)/package.json
+	command -v npm > /dev/null || { echo "the page needs node 20.19 or newer with npm (Debian: nodejs npm)" >&2; exit 1; }
+	$(NPM_INSTALL) $(PAGE)
+	touch $@
+
+# The page of examples/browser: the model, codes of digits and the runtime in one folder, for any static server.
+browser: $(VENV)/.ready $(PAGE)/.installed
+	$(BIN)/python $(PAGE)/build_model.py
+	npm run build --prefix $(PAGE)
+	@echo "Built $(PAGE)/dist. Run python3 -m http.server --bind 127.0.0.1 --directory $(PAGE)/dist and open http://127.0.0.1:8000"
+
 $(VENV)/.ready-browser: $(VENV)/.ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt playwright
 	touch $@
 
 # Pages in Chromium: Debian's package chromium, or the one of npm. The page of examples/browser is built with node.
-test-browser: $(VENV)/.ready-browser
-	$(BIN)/python tests/browser/chromium.py > /dev/null 2>&1 || npm install --prefix tests/browser --no-package-lock --no-audit --no-fund
+test-browser: $(VENV)/.ready-browser browser
+	$(BIN)/python tests/browser/chromium.py > /dev/null 2>&1 || $(NPM_INSTALL) tests/browser
 	PROXCODE_CHROMIUM=$$($(BIN)/python tests/browser/chromium.py) $(THREADS) $(BIN)/python -m pytest tests/browser
 
 $(VENV)/.ready-dist: $(VENV)/.ready
@@ -127,3 +140,4 @@ figures: $(VENV)/.ready
 clean:
 	rm -rf .venv .venv-* demo build dist docs/gallery docs/api/generated .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(PAGE)/node_modules $(PAGE)/.installed $(PAGE)/public $(PAGE)/dist tests/browser/node_modules

@@ -1,5 +1,6 @@
 """Print the path of a Chromium: one that is installed, or the one in the npm package @sparticuz/chromium."""
 
+import os
 import shutil
 import subprocess
 import sys
@@ -7,7 +8,19 @@ from pathlib import Path
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FOLDER = Path(__file__).parent
-UNPACK = "import('@sparticuz/chromium').then(async (it) => console.log(await it.default.executablePath()))"
+PACKAGE = FOLDER / "node_modules" / "@sparticuz" / "chromium"
+UNPACK = "import('@sparticuz/chromium').then((it) => it.default.executablePath())"
+# The package unpacks its libraries (nss, nspr, expat) only where it takes the machine for one of Amazon's.
+AMAZON = {"AWS_EXECUTION_ENV": "AWS_Lambda_nodejs20.x"}
+# Libraries and fonts may be missing where nobody can install packages; without a font no text has any height.
+FONTS = """<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig><dir>/usr/share/fonts</dir><dir>{folder}/fonts</dir><cachedir>{folder}/cache</cachedir></fontconfig>
+"""
+START = """#!/bin/sh
+export LD_LIBRARY_PATH="{folder}/al2023/lib" FONTCONFIG_FILE="{folder}/fonts.xml"
+exec "{folder}/chromium" "$@"
+"""
 
 
 def installed():
@@ -15,11 +28,21 @@ def installed():
 
 
 def unpacked():
-    """The browser of the npm package, which it unpacks below the folder for temporary files."""
-    if not (FOLDER / "node_modules" / "@sparticuz").exists():
+    """The browser of the npm package, unpacked beside it, as a script that starts it with what the package holds."""
+    if not PACKAGE.exists():
         return None
-    done = subprocess.run(["node", "-e", UNPACK], cwd=FOLDER, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    folder, partial = PACKAGE.parent / "unpacked", PACKAGE.parent / "partial"
+    if not folder.exists():
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir()
+        environment = {**os.environ, **AMAZON, "TMPDIR": str(partial)}
+        subprocess.run(["node", "-e", UNPACK], cwd=FOLDER, env=environment, check=True)
+        partial.rename(folder)
+    (folder / "fonts.xml").write_text(FONTS.format(folder=folder))
+    start = folder / "start"
+    start.write_text(START.format(folder=folder))
+    start.chmod(0o755)
+    return str(start)
 
 
 if __name__ == "__main__":
