@@ -3,6 +3,10 @@
 No page asks for anything over the network: formulas are plain text, fonts and scripts are part of the theme.
 """
 
+import os
+import re
+from pathlib import Path
+
 from proxcode import __version__
 
 project = "proxcode"
@@ -89,3 +93,39 @@ html_theme_options = {
 }
 html_context = {"default_mode": "auto"}
 copyright = "the authors of proxcode, BSD-3-Clause"
+
+DOCS = Path(__file__).parent
+# Relative links that leave the folder of a page.
+OUTWARD_LINK = re.compile(r"\]\((?P<path>\.\./[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
+
+
+def follow_outward_links(app, docname, source):
+    """Give the links of a page that GitHub follows to files outside docs/ a target within the site.
+
+    A file with a page of its own in docs/, such as CHANGELOG.md, becomes this page, and any other Markdown file a
+    download. A folder stands for its README or, in the package, for its `__init__.py`.
+    """
+    folder = (DOCS / docname).parent
+
+    def target(link):
+        path = (folder / link["path"]).resolve()
+        if path.is_dir():
+            path = next((file for name in ("README.md", "__init__.py") if (file := path / name).exists()), path)
+        elif path.is_relative_to(DOCS) or path.suffix != ".md":
+            return link[0]
+        if path.parent == DOCS.parent and (DOCS / path.name).exists():
+            return f"]({os.path.relpath(DOCS / path.name, folder)}{link['anchor'] or ''})"
+        return f"](path:{os.path.relpath(path, folder)})"
+
+    source[0] = OUTWARD_LINK.sub(target, source[0])
+
+
+def take_no_readme_for_a_header(app, config):
+    """Leave the README.md of a folder below examples/ out of the gallery: its headers are .rst files."""
+    config.sphinx_gallery_conf["source_suffix"] = {".rst": "restructuredtext"}
+
+
+def setup(app):
+    """Connect the functions above, the second one after sphinx-gallery has read its configuration."""
+    app.connect("source-read", follow_outward_links)
+    app.connect("config-inited", take_no_readme_for_a_header, priority=900)

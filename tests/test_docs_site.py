@@ -2,6 +2,7 @@
 
 import importlib
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,25 @@ def test_the_reference_lists_a_name_once_and_each_is_documented():
     assert sorted(set(names)) == sorted(names)
     assert len({id(resolved(name)) for name in names}) == len(names)
     assert [name for name in names if not (resolved(name).__doc__ or "").strip()] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "target"),
+    [
+        ("cut", "../CHANGELOG.md#changelog", "CHANGELOG.md#changelog"),
+        ("results/README", "../../CHANGELOG.md", "../CHANGELOG.md"),
+        ("results/README", "../decisions.md#hash-function", "../decisions.md#hash-function"),
+        ("cut", "../README.md", "path:../README.md"),
+        ("cut", "../src/proxcode/cut/", "path:../src/proxcode/cut/__init__.py"),
+        ("cut", "../src/proxcode/code.py", "../src/proxcode/code.py"),
+        ("cut", "evaluate.md", "evaluate.md"),
+    ],
+)
+def test_links_that_leave_docs_have_a_target_in_the_site(page, link, target):
+    follow = runpy.run_path(ROOT / "docs" / "conf.py")["follow_outward_links"]
+    source = [f"See [this]({link}), and [that](https://example.org)."]
+    follow(None, page, source)
+    assert source == [f"See [this]({target}), and [that](https://example.org)."]
 
 
 @pytest.mark.skipif(not (SITE / "index.html").exists(), reason="build/docs is missing: make docs builds it")
