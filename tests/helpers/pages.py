@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -18,9 +19,9 @@ from proxcode.cli import main
 
 ROOT = Path(__file__).parents[2]
 SHELL = {"bash", "console", "sh", "shell"}
-# Languages of blocks that show something and do not run, unless they begin with a command.
+# Languages of blocks that show something and do not run; with a `$`, or without a language, they may be commands.
 SHOWN = {"", "text"}
-COMMAND = re.compile(r"(\$ |(proxcode|python3?|pip|make|git|npm|docker) )")
+COMMAND = re.compile(r"(proxcode|python3?|pip|make|git|npm|npx|docker) \S")
 FENCE = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e-?\d+)?")
 FINGERPRINT = re.compile(r"\b[0-9a-f]{12}\b")
@@ -43,7 +44,8 @@ class Block:
         """One of doctest, python, shell, shown; any other value is a language that no test runs."""
         if re.search(r"^\s*>>>", self.text, re.MULTILINE):
             return "doctest"
-        if self.language in SHELL or (self.language in SHOWN and COMMAND.match(self.text)):
+        is_command = self.text.startswith("$ ") or (not self.language and COMMAND.match(self.text))
+        if self.language in SHELL or (self.language in SHOWN and is_command):
             return "shell"
         return "shown" if self.language in SHOWN else self.language
 
@@ -151,7 +153,10 @@ def _output_of_command(block, command, shown):
 def _output_of_shell(block, command):
     function = f'proxcode() {{ {shlex.quote(sys.executable)} -m proxcode "$@"; }}\n'
     function += f'python() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
-    result = subprocess.run(["sh", "-ec", function + command], capture_output=True, text=True, check=False)
+    environment = os.environ | {"LC_ALL": "C.UTF-8"}
+    result = subprocess.run(
+        ["sh", "-ec", function + command], capture_output=True, text=True, check=False, env=environment
+    )
     assert result.returncode == 0, f"{block}: {command}\n{result.stderr}"
     return result.stdout
 
