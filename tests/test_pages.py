@@ -185,6 +185,23 @@ def test_the_blocks_of_a_page_run(page, digits, tmp_path, monkeypatch):
     run_page(page, NOT_RUN, names)
 
 
+@pytest.mark.parametrize("page", pages())
+def test_links_of_a_page_lead_to_files_and_headings(page):
+    for target in re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text(encoding="utf-8")):
+        if re.match(r"https?:|mailto:", target):
+            continue
+        path, _, heading = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        assert file.exists(), f"{page} links to {target}"
+        if heading and file.suffix == ".md":
+            titles = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles], target
+
+
+def test_pictures_of_the_pages_are_small():
+    assert {path.name for path in (ROOT / "docs" / "images").glob("*.png") if path.stat().st_size > 100_000} == set()
+
+
 PAGE = """# A page
 
 ```sql
