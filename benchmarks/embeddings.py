@@ -43,6 +43,7 @@ K = 10
 # Queries whose time is measured, repeats, and the standard deviation of the noise of copies.
 N_TIMED, N_REPEATS, NOISE = 200, 5, 0.02
 SIZES = (7083, 200_000)
+PICTURE = "Banking77: questions with the intent of the query"
 # File, number of samples of fit, stored samples and queries.
 DATA = {
     "banking77": ("banking77_use512.npz", 5000, 7083, 1000),
@@ -185,7 +186,7 @@ def draw(path):
     ax.set_xscale("log", base=2)
     ticks = sorted({int(row["bytes"]) for row in rows})
     ax.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
-    ax.set(xlabel="bytes per text", ylabel="precision@10 by intent", ylim=(0.4, 0.9), title="Banking77: questions with the intent of the query")
+    ax.set(xlabel="bytes per text", ylabel="precision@10 by intent", ylim=(0.4, 0.9), title=PICTURE)
     ax.grid(color="0.9")
     ax.legend(loc="lower right", frameon=False)
     save_figure(figure, path)

@@ -198,8 +198,8 @@ def test_links_of_a_page_lead_to_files_and_headings(page):
             assert heading in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles], target
 
 
-def test_pictures_of_the_pages_are_small():
-    assert {path.name for path in (ROOT / "docs" / "images").glob("*.png") if path.stat().st_size > 100_000} == set()
+def test_pictures_of_the_method_are_small():
+    assert {path.name for path in (ROOT / "docs/images").glob("how_*.png") if path.stat().st_size > 100_000} == set()
 
 
 PAGE = """# A page
