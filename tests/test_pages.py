@@ -36,8 +36,7 @@ NOT_RUN = {
     ): "needs sentence-transformers, and a network that it downloads",
 }
 # Pages that need the folder PROXCODE_DATA, and those that take long.
-NEED_DATA = {"docs/evaluate.md", "docs/tutorial_banking77.md"}
-SLOW = {"docs/evaluate.md"}
+NEED_DATA = SLOW = {"docs/evaluate.md", "docs/tutorial_banking77.md"}
 
 
 def save(**arrays):
