@@ -21,7 +21,14 @@ SLOW = {
     "test_startup.py",
 }
 # Several processes run one file each at a time: long ones come first, so that all processes end together.
-LONG = ("test_sklearn.py", "test_peers.py", "test_within_radius.py", "test_examples.py", "test_engines.py")
+LONG = (
+    "test_sklearn.py",
+    "test_peers.py",
+    "test_within_radius.py",
+    "test_examples.py",
+    "test_engines.py",
+    "test_pages.py",
+)
 
 
 def pytest_collection_modifyitems(items):

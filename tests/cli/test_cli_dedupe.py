@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -193,23 +192,6 @@ def test_the_examples_of_the_help_run(folder, codes):
     found = find_duplicates(codes, 3)
     assert as_sets(folder / "groups.csv")[1] == expected_groups(found)
     assert as_sets(folder / "pairs.csv")[1] == expected_pairs(found)
-
-
-def test_the_page_shows_what_the_commands_print(tmp_path, digits):
-    """Run the commands of docs/dedupe.md; all but the seconds is as shown."""
-    page = (Path(__file__).parents[2] / "docs" / "dedupe.md").read_text()
-    session = re.search(r"```console\n(.*?)```", page, re.DOTALL)[1]
-    shown = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", session, re.MULTILINE)
-    assert len(shown) == 6
-    rng = np.random.default_rng(0)
-    originals = rng.choice(len(digits[0]), 50, replace=False)
-    np.save(tmp_path / "images.npy", np.vstack([digits[0], digits[0][originals] + rng.normal(0, 0.5, (50, 64))]))
-    command = f"{shlex.quote(sys.executable)} -m proxcode "
-    for line, output in shown:
-        script = re.sub(r"^proxcode ", lambda _: command, line)
-        printed = subprocess.run(["sh", "-ec", script], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
-        seconds = re.compile(r"^(seconds  *)[\d.]+$", re.MULTILINE)
-        assert seconds.sub(r"\1", printed) == seconds.sub(r"\1", output), line
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
