@@ -169,7 +169,7 @@ def _parts(value: Any) -> Iterable[Any] | None:
 
 def _name(function: Any) -> Any:
     """Return the name of a function or class; of a function without one, what it computes."""
-    name = getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__)
+    name = str(getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__))
     code = getattr(function, "__code__", None)
     if code is None or "<" not in name:
         return f"{getattr(function, '__module__', '')}.{name}"
