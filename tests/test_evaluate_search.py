@@ -321,7 +321,7 @@ def test_one_query_and_one_sample(by_label, train):
         ValueError, match=r"none of the 1 queries has a relevant sample \(the same label\) in the database"
     ):
         evaluate_search(by_label, X, X, y, y, k=1, peers=(), exclude_self=True)
-    with pytest.raises(ValueError, match="k=1: expected an integer from 1 to 0"):
+    with pytest.raises(ValueError, match="the database has one sample, the query itself, which is excluded"):
         evaluate_search(by_label, X, X, exclude_self=True, peers=())
 
 
@@ -578,6 +578,20 @@ def test_bad_input_is_named(change, message, by_label, train, new):
     given = {"database": train[0], "queries": new[0], "database_labels": train[1], "query_labels": new[1]} | change
     with pytest.raises(ValueError, match=message):
         evaluate_search(by_label, **given)
+
+
+def test_labels_in_columns(by_label, train, new):
+    X, y, Q, asked = train[0][:50], train[1][:50], new[0][:20], new[1][:20]
+    expected = evaluate_search(by_label, X, Q, y, asked, peers=()).rows[0]
+    columns = [[[label] for label in y.tolist()], y[:, None]]
+    for column in columns:
+        assert evaluate_search(by_label, X, Q, column, asked, peers=()).rows[0][:6] == expected[:6]
+        assert evaluate_search(by_label, X, Q, column, asked[:, None].tolist(), peers=()).rows[0][:6] == expected[:6]
+
+
+def test_one_label_for_all_samples_is_refused(by_label, train, new):
+    with pytest.raises(TypeError, match="query_labels=5: expected one label per sample"):
+        evaluate_search(by_label, train[0], new[0], train[1], 5)
 
 
 def test_indicator_matrices_of_different_widths(by_label, train, new):

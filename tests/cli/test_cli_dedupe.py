@@ -1,5 +1,6 @@
 """The verb `dedupe`."""
 
+import csv
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from helpers.codes import random_codes
-from helpers.command_line import call, fails, read_columns
+from helpers.command_line import call, fails, read_columns, what_was_read
 from proxcode import HammingIndex, find_duplicates
 from proxcode.cli import main
 from proxcode.cli.printing import label
@@ -38,6 +39,7 @@ def folder(tmp_path, codes, monkeypatch):
 def summary(*arguments):
     """Return what --json prints; the text has the same names."""
     record = json.loads(call("dedupe", *arguments, "--force", "--json"))
+    assert record.pop("read")["codes"]["rows"] == record["codes"]
     lines = [re.split(r"\s{2,}", line)[0] for line in call("dedupe", *arguments, "--force").splitlines()]
     assert lines == [label(name) for name in record]
     return record
@@ -140,11 +142,43 @@ def test_saved_indexes_one_and_several(folder, codes):
     HammingIndex(N_BITS).add(codes[:400]).save("parts/0.index")
     HammingIndex(N_BITS).add(codes[400:]).save("parts/1.index")
     assert fails("dedupe", "parts", "--radius", 2) == "parts has files with equal ids: pass --renumber, or --ids."
-    HammingIndex(N_BITS).add(codes[:2], ["a", "b"]).save("text.index")
-    message = "text.index has string ids: pass --ids, a file of integers, one per code."
-    assert fails("dedupe", "text.index", "--radius", 2) == message
+    HammingIndex(N_BITS).add(codes[400:], [str(one) for one in ids[400:]]).save("parts/1.index")
+    message = "parts has files with integer and string ids: pass --renumber, or --ids."
+    assert fails("dedupe", "parts", "--radius", 2) == message
     HammingIndex(8).add(codes[:, :1]).save("parts/1.index")
     assert "of 8 bits, parts/0.index of 60: pass codes of one length" in fails("dedupe", "parts", "--radius", 2)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_string_ids(folder, codes, suffix):
+    names = [f"é {one}, 7" for one in range(800)]
+    HammingIndex(N_BITS).add(codes, names).save("text.index")
+    (folder / "names.txt").write_text("\n".join(names), encoding="utf-8")
+    found = find_duplicates(codes, 2, ids=names)
+    expected = [row for block in found.pairs() for row in zip(*(column.tolist() for column in block), strict=True)]
+    for source in (("text.index",), ("codes.npy", "--bits", N_BITS, "--ids", "names.txt")):
+        output = ("-o", f"found{suffix}", "--force")
+        call("dedupe", *source, "--radius", 2, *output)
+        assert rows_of_text(folder / f"found{suffix}") == [tuple(map(str, row)) for row in expected_groups(found)]
+        call("dedupe", *source, "--radius", 2, "--pairs", *output)
+        assert rows_of_text(folder / f"found{suffix}") == [tuple(map(str, row)) for row in expected]
+    message = "pairs.npz: text cannot be appended to an .npz file; write .csv, .tsv, .jsonl or .parquet."
+    assert fails("dedupe", "text.index", "--radius", 2, "--pairs", "-o", "pairs.npz") == message
+
+
+def rows_of_text(path):
+    """Return the rows of a file, all cells as text."""
+    if path.suffix == ".csv":
+        with path.open(newline="", encoding="utf-8") as file:
+            return [tuple(row) for row in csv.reader(file)][1:]
+    return list(zip(*(map(str, column) for column in read_columns(path).values()), strict=True))
+
+
+def test_what_was_read_is_said(folder, codes):
+    np.save("ids.npy", np.arange(800))
+    said, record = what_was_read("dedupe", "codes.npy", "--radius", 2, "--ids", "ids.npy")
+    assert list(said) == ["codes", "ids"]
+    assert record["codes"]["rows"] == 800
 
 
 def test_parquet_files_of_codes(folder, codes):
@@ -158,6 +192,12 @@ def test_parquet_files_of_codes(folder, codes):
     assert "no column 'code' of codes" in fails("dedupe", "codes.parquet", "--radius", 2)
     arguments = ("codes.parquet", "--column", "hash", "--radius", 2, "--id", "number")
     assert "has no column 'number' of ids" in fails("dedupe", *arguments)
+    # A column of text is not read where ids are given.
+    table = pa.table({"id": [f"a{one}" for one in range(800)], "hash": values})
+    pytest.importorskip("pyarrow.parquet").write_table(table, "text.parquet")
+    arguments = ("text.parquet", "--column", "hash", "--radius", 2, "-o", "groups.csv", "--force")
+    call("dedupe", *arguments, "--ids", "codes.parquet:key")
+    assert as_sets(folder / "groups.csv")[1] == expected_groups(found)
 
 
 def test_wrong_inputs(folder, codes):

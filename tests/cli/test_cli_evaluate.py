@@ -16,7 +16,7 @@ from proxcode.evaluation import evaluate, evaluate_search
     [
         (("--labels", "new_labels.npy"), {}),
         (("--labels", "new_labels.npy", "--peers", ""), {"peers": ()}),
-        (("--labels", "new_labels.npy", "--peers", "LSH,SH"), {"peers": ("LSH", "SH")}),
+        (("--labels", "new_labels.npy", "--peers", "LSH, SH"), {"peers": ("LSH", "SH")}),
         (("--radius", "25", "--peers", ""), {"peers": (), "proximity": WithinRadius(25.0)}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",

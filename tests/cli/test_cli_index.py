@@ -126,14 +126,42 @@ def test_parquet_files_bring_their_ids_and_their_model(user, folder, model):
     assert (facts["added"], facts["replaced"]) == (0, 500)
 
 
+def test_ids_of_a_text_file_are_what_is_written_there(user):
+    path, three = user / "items.index", user / "three.npy"
+    np.save(three, np.load(user / "codes.npy")[:3])
+    for name, lines in {"padded": "007 7 1.10", "digits": "101 102 103", "one": "102", "mixed": "5 item6 8"}.items():
+        (user / f"{name}.txt").write_text("\n".join(lines.split()) + "\n")
+    call("index", "create", three, "-o", path, "--ids", user / "padded.txt")
+    assert HammingIndex.load(path).ids.tolist() == ["007", "7", "1.10"]
+    # Names of digits alone join other names.
+    call("index", "add", path, three, "--ids", user / "digits.txt")
+    call("index", "remove", path, "--ids", user / "one.txt")
+    assert HammingIndex.load(path).ids.tolist() == ["007", "7", "1.10", "101", "103"]
+    exclusion = ("--exclude-self", "--query-ids", user / "digits.txt")
+    found = json.loads(call("search", path, three, *exclusion, "-k", 5, "--json"))
+    pairs = set(zip(found["query"], found["neighbor"], strict=True))
+    assert {(0, "103"), (1, "101")} <= pairs
+    assert {(0, "101"), (2, "103")}.isdisjoint(pairs)
+    # Integers are written with or without leading zeros where the index has integers.
+    call("index", "create", three, "-o", path, "--ids", user / "digits.txt", "--force")
+    assert HammingIndex.load(path).ids.tolist() == [101, 102, 103]
+    (user / "one.txt").write_text("0102\n")
+    call("index", "remove", path, "--ids", user / "one.txt")
+    assert HammingIndex.load(path).ids.tolist() == [101, 103]
+    message = f"{user / 'mixed.txt'} holds 'item6': expected integer ids."
+    assert fails("index", "add", path, three, "--ids", user / "mixed.txt") == message
+
+
 def test_errors_are_one_sentence_and_change_nothing(user, folder, train, tmp_path):
     path = user / "items.index"
     call("index", "create", user / "codes.npy", "-o", path, "--ids", user / "items.csv:name", "--bits", N_BITS)
     np.save(user / "long.npy", np.zeros((3, 9), np.uint8))
+    np.save(user / "numbers.npy", np.arange(100))
     add = ("index", "add", path, user / "new_codes.npy")
     for arguments, message in (
         (add, "ids=None: the index has string ids, which cannot be continued; pass one id per code."),
-        ((*add, "--ids", user / "new.csv:number"), "ids contains"),
+        ((*add, "--ids", user / "numbers.npy"), "ids contains 0: the index has string ids; pass strings."),
+        ((*add, "--ids", user / "new.csv"), "new.csv has 2 columns: name the one of the ids, "),
         ((*add, "--ids", user / "gone.csv:name"), "holds 3 ids for 100 codes: expected one each."),
         ((*add, "--ids", user / "items.csv:nobody"), "nobody"),
         ((*add, "--upsert"), "--upsert replaces codes by their ids: pass --ids too."),

@@ -47,7 +47,24 @@ def test_an_interrupt_leaves_no_file_or_the_old_one(tmp_path, suffix, error):
         assert read_labels(f"{path}:a").astype(int).tolist() == [1, 2]
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_text_is_appended(tmp_path, suffix):
+    names = np.array(["a,\t1", "é", "x" * 500], object)
+    path = tmp_path / f"t{suffix}"
+    with append_table(path, {"name": object, "number": "int32"}) as append:
+        append(names[:2], np.arange(2))
+        append(names[2:], np.arange(1))
+    if suffix == ".parquet":
+        assert read_labels(f"{path}:name").tolist() == names.tolist()
+        return
+    write_table(tmp_path / f"whole{suffix}", {"name": names, "number": np.array([0, 1, 0], np.int32)})
+    assert path.read_text(encoding="utf-8") == (tmp_path / f"whole{suffix}").read_text(encoding="utf-8")
+
+
 def test_what_cannot_be_appended(tmp_path):
+    with pytest.raises(ValueError, match="text cannot be appended"), append_table(tmp_path / "t.npz", {"a": object}):
+        pass
+    assert list(tmp_path.iterdir()) == []
     with pytest.raises(ValueError, match=r"unknown suffix '\.xls'"), append_table(tmp_path / "t.xls", {"a": int}):
         pass
     write_table(tmp_path / "t.csv", {"a": [1]})

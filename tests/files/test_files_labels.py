@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from helpers.table_files import ipc, texmex
-from proxcode.files import read_labels, read_pairs, split_column, write_table
+from proxcode.files import read_labels, read_pairs, split_column, take_labels, write_table
 from proxcode.utils.labels import class_numbers
 
 
@@ -43,6 +43,27 @@ def test_missing_labels(tmp_path):
     pq.write_table(pa.table({"s": ["a", None, "b"], "n": [1, None, 2]}), tmp_path / "n.parquet")
     assert class_numbers(read_labels(tmp_path / "n.parquet:s")).tolist() == [0, -1, 1]
     assert class_numbers(read_labels(tmp_path / "n.parquet:n")).tolist() == [0, -1, 1]
+
+
+def test_blank_lines_at_the_end_are_missing_labels_where_samples_are_as_many(tmp_path):
+    for name, text in {"y.txt": "3\n4\n\n\n", "y.csv": "label\n3\n4\n\n\n"}.items():
+        (tmp_path / name).write_text(text)
+        found = take_labels(tmp_path / name)
+        # A blank line may also be the end of a file written by hand.
+        for n_samples, expected in {2: [3, 4], 3: [3, 4, None], 4: [3, 4, None, None], 5: [3, 4]}.items():
+            assert found.for_samples(n_samples).labels.tolist() == expected
+        assert class_numbers(found.for_samples(4).labels).tolist() == [0, 1, -1, -1]
+    (tmp_path / "y.csv").write_text("x,label\n1,a\n2,\n\n")
+    found = take_labels(f"{tmp_path / 'y.csv'}:label")
+    assert found.for_samples(3).labels.tolist() == ["a", None]
+
+
+def test_bytes_are_text(tmp_path):
+    np.save(tmp_path / "y.npy", np.array(["é".encode(), b"", b"dog"]))
+    assert read_labels(tmp_path / "y.npy").tolist() == ["é", "", "dog"]
+    np.save(tmp_path / "y.npy", np.array([b"\xff"]))
+    with pytest.raises(ValueError, match=r"y\.npy holds bytes that are not UTF-8"):
+        read_labels(tmp_path / "y.npy")
 
 
 def test_numbers_too_long_for_a_float_stay_apart(tmp_path):

@@ -1,6 +1,7 @@
 """A pipeline is a model: it does what its last step does to samples that its other steps have transformed."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -9,11 +10,12 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, RobustScaler, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, Normalizer, RobustScaler, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from helpers.pipelines import pipeline_of, small_code
@@ -21,6 +23,7 @@ from proxcode import CodePipeline, Nearest, ProximityPreservingCode, RotationHas
 from proxcode.engines import make_engine
 from proxcode.evaluation import evaluate
 from proxcode.hashing.encoder import without_codes
+from proxcode.pipeline.forms import traits
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +106,35 @@ def test_fingerprints_tell_preprocessing_apart(samples):
     shorter = CodePipeline([("a", scalers[0]), ("code", code)])
     assert shorter.fingerprint(4) != shorter.fingerprint(5)
     assert code.fingerprint() == prints[-1]
+
+
+def test_fingerprints_tell_functions_and_objects_apart(samples):
+    X, y = samples
+    code = small_code().fit(X, y)
+    functions = [np.log1p, np.sqrt, np.float32, np.float64, lambda X: 2 * X, lambda X: 3 * X, lambda X: X + 2]
+    functions += [partial(np.power, 2), partial(np.power, 3), partial(np.multiply, 3)]
+    transformers = [FunctionTransformer(function).fit(X) for function in functions]
+    prints = [CodePipeline([("a", transformer), ("code", code)]).fingerprint() for transformer in transformers]
+    assert len(set(prints)) == len(prints)
+    assert CodePipeline([("a", clone(transformers[0]).fit(X)), ("code", code)]).fingerprint() == prints[0]
+    values = [sp.eye_array(3, format="csr"), 2 * sp.eye_array(3, format="csr"), {1, 2}, {1, 3}, np.nan, np.inf, None]
+    described = [str(traits(FunctionTransformer(kw_args={"by": value}))) for value in values]
+    assert len(set(described)) == len(described)
+    again = sp.coo_array(values[0])
+    assert str(traits(FunctionTransformer(kw_args={"by": again}))) == described[0]
+
+
+def test_fingerprint_of_a_vectorizer_of_text_is_that_of_any_process(rng):
+    texts = [" ".join(words) for words in rng.choice(["sun", "moon", "tree", "bee", "sea", "sky"], (60, 5))]
+    pipeline = pipeline_of(TfidfVectorizer(), TruncatedSVD(4)).fit(texts, np.arange(60) % 3)
+    before = pipeline.fingerprint()
+    # In another process the list of stop words has another address, which a transformation writes down.
+    pipeline[0]._stop_words_id = 1
+    assert pipeline.fingerprint() == before
+    pipeline.transform(texts)
+    assert pipeline.fingerprint() == before
+    pipeline[0]._tfidf.idf_ = pipeline[0]._tfidf.idf_ + 1
+    assert pipeline.fingerprint() != before
 
 
 # From pipelines of scikit-learn, and to them

@@ -260,6 +260,15 @@ def test_ids(rng):
     np.testing.assert_array_equal(found.representative, ids[by_position.representative])
     pairs, expected = all_pairs(found), all_pairs(by_position)
     np.testing.assert_array_equal(pairs, np.column_stack([ids[expected[:, 0]], ids[expected[:, 1]], expected[:, 2]]))
+    names = np.array([f"é{one}" for one in ids], object)
+    named = find_duplicates(codes, 2, ids=names.tolist())
+    assert named.ids.tolist() == names.tolist()
+    assert named.representative.tolist() == names[by_position.representative].tolist()
+    for block, other in zip(named.pairs(), by_position.pairs(), strict=True):
+        assert (block.first.tolist(), block.second.tolist()) == (
+            names[other.first].tolist(),
+            names[other.second].tolist(),
+        )
 
 
 @pytest.mark.parametrize("n_bits", [24, 64, 128])
@@ -328,7 +337,9 @@ WRONG = {
     "later bits": (ValueError, "nonzero bits after the first 12", CODES + 1, 1, {"n_bits": 12}),
     "too few ids": (ValueError, "ids has 3 entries for 4 codes", CODES, 1, {"ids": [1, 2, 3]}),
     "repeated ids": (ValueError, "ids contains 2 more than once", CODES, 1, {"ids": [1, 2, 2, 3]}),
-    "ids as text": (ValueError, "expected a vector of integers", CODES, 1, {"ids": list("abcd")}),
+    "ids as text": (ValueError, "ids contains b more than once", CODES, 1, {"ids": list("abbd")}),
+    "ids of two kinds": (ValueError, "ids contains 1 beside strings", CODES, 1, {"ids": ["a", 1, 2, 3]}),
+    "ids as numbers": (ValueError, "expected a vector of integers", CODES, 1, {"ids": np.arange(4.0)}),
     "no threads": (ValueError, "n_threads=0: expected an integer from 1", CODES, 1, {"n_threads": 0}),
     "threads as text": (TypeError, "n_threads='2': expected an integer", CODES, 1, {"n_threads": "2"}),
 }

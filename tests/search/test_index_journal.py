@@ -314,6 +314,50 @@ def test_a_process_killed_before_the_file_is_replaced_leaves_the_old_file_and_it
     assert [file.name for file in tmp_path.iterdir()] == ["a.index"]
 
 
+@pytest.mark.parametrize("first", ["before", "after"])
+@pytest.mark.parametrize("second", ["before", "after"])
+@pytest.mark.parametrize("how", ["save", "compact"])
+def test_two_kills_in_a_row_lose_nothing(tmp_path, first, second, how):
+    """A merge is killed before or after the file is replaced; the next writer replaces it again, and is killed too."""
+    folder = tmp_path / "files"
+    folder.mkdir()
+    path = folder / "a.index"
+    states = made(path, False, 8)
+    new = HammingIndex(N_BITS).add(np.ones((2, 3), np.uint8), [5, 6])
+    killed(folder, first, lambda: compact(path))
+    assert same_state(HammingIndex.load(path), states[-1])
+    killed(folder, second, lambda: new.save(path) if how == "save" else compact(path))
+    is_new = how == "save" and second == "after"
+    for _ in range(2):
+        assert same_state(HammingIndex.load(path), state_of(new) if is_new else states[-1])
+        HammingIndex.open(path).close()
+
+
+def compact(path):
+    with HammingIndex.open(path) as index:
+        index.compact()
+
+
+def killed(folder, moment, write):
+    """Run what writes a file, killed before or after the file is replaced: the files are those of that moment."""
+
+    class Kill(BaseException):
+        pass
+
+    kept = folder.with_name("kept")
+
+    def kill(*_):
+        shutil.copytree(folder, kept)
+        raise Kill
+
+    owner, name = {"before": (atomic, "_publish"), "after": (journal_module.Journal, "restart")}[moment]
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Kill):
+        patch.setattr(owner, name, kill)
+        write()
+    shutil.rmtree(folder)
+    kept.rename(folder)
+
+
 def test_a_full_disk_changes_nothing_and_the_next_change_succeeds(tmp_path, monkeypatch):
     path = tmp_path / "a.index"
     states = made(path, False, 6)

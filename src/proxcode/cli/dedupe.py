@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force
 from proxcode.cli.printing import show
+from proxcode.cli.reading import InputFile, say
 from proxcode.cli.stores import is_address
 
 if TYPE_CHECKING:
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
 @click.option("--radius", type=click.IntRange(0), required=True, help="Largest Hamming distance of duplicates.")
 @click.option("--pairs", is_flag=True, help="Write all pairs of duplicates, not their groups.")
 @click.option("--bits", type=BITS, show_default="that of the file", help="Code length.")
-@click.option("--ids", help="Integer ids of the codes, one per code: FILE, FILE:COLUMN or FILE:KEY.")
+@click.option("--ids", help="Ids of the codes, integers or text: FILE, FILE:COLUMN or FILE:KEY.")
 @click.option("--renumber", is_flag=True, help="Number the codes of several files from 0, in the order of the files.")
 @click.option("--column", default="code", show_default=True, help="Column of codes of a Parquet file.")
 @click.option("--id", "id_column", default="id", show_default=True, help="Column of ids of a Parquet file.")
 @click.option("--threads", type=COUNT, show_default="all cores", help="Number of threads.")
-@click.option("-o", "--output", type=FILE, help="Write groups or pairs to a .csv, .tsv, .npz or .parquet file.")
+@click.option("-o", "--output", type=FILE, help="Write groups or pairs to a .csv, .tsv, .jsonl, .npz or .parquet file.")
 @force
 @as_json
 def dedupe(
@@ -83,7 +84,11 @@ def dedupe(
     check_output(output, force, *(several or [Path(codes)]), ids)
     if output is not None:
         check_suffix(output)
-    packed, n_bits, own_ids = _read(several or [Path(codes)], bits, ids, renumber, column, id_column)
+    files = _open(several or [Path(codes)], column, id_column, has_own_ids=ids is None and not renumber)
+    n_bits = _code_length(files, bits)
+    packed, own_ids, taken = _read(files, ids, renumber)
+    read = {"codes": InputFile(codes, files[0].taken, len(packed), unit="codes", n_files=len(files)), **taken}
+    say(read)
 
     from proxcode.search import find_duplicates
 
@@ -99,42 +104,22 @@ def dedupe(
             _write_groups(output, found, force)
     record: dict[str, Any] = {} if output is None else {"output": str(output)}
     record |= {"codes": found.n_codes, "bits": n_bits, "radius": radius, "distinct codes": found.n_distinct, **figures}
-    show(as_json, {**record, "seconds": round(perf_counter() - start, 2)})
+    show(as_json, {**record, "seconds": round(perf_counter() - start, 2)}, read=read)
 
 
-def _read(
-    paths: Sequence[Path], bits: int | None, ids: str | None, renumber: bool, column: str, id_column: str
-) -> "tuple[NDArray[np.uint8], int, NDArray[Any] | None]":
-    """Return the codes of all files, their length and their ids, None for the numbers of the rows."""
-    import numpy as np
+def _open(paths: Sequence[Path], column: str, id_column: str, *, has_own_ids: bool) -> "list[CodeFile]":
+    """Open all files of codes; `has_own_ids` says whether ids are to be those of the files."""
+    from proxcode.files import open_codes
 
-    from proxcode.files import open_codes, read_labels
-
-    files = [open_codes(path, column=column, id_column=id_column) for path in paths]
-    lengths = [file.code_length(bits, None) for file in files]
-    _check_files(files, lengths)
-    if ids is None and not renumber:
+    files = [open_codes(path, column=column, id_column=id_column if has_own_ids else None) for path in paths]
+    if has_own_ids:
         _check_ids(files, id_column)
-    given = None if ids is None else read_labels(ids)
-    blocks = [file.read() for file in files]
-    codes = blocks[0].codes if len(blocks) == 1 else np.concatenate([block.codes for block in blocks])
-    if given is not None:
-        if len(given) != len(codes):
-            raise ValueError(f"{ids} holds {len(given)} ids for {len(codes)} codes: expected one each.")
-        return codes, lengths[0], given
-    own = [block.ids for block in blocks if block.ids is not None]
-    if renumber or not own:
-        return codes, lengths[0], None
-    joined = np.concatenate(own)
-    if joined.dtype == object:
-        raise ValueError(f"{paths[0]} has string ids: pass --ids, a file of integers, one per code.")
-    if len(files) > 1 and len(np.unique(joined)) < len(joined):
-        raise ValueError(f"{paths[0].parent} has files with equal ids: pass --renumber, or --ids.")
-    return codes, lengths[0], joined
+    return files
 
 
-def _check_files(files: "list[CodeFile]", lengths: list[int]) -> None:
-    """Raise ValueError for files whose codes cannot be compared."""
+def _code_length(files: "Sequence[CodeFile]", bits: int | None) -> int:
+    """Return the code length of all files. Raises ValueError for files whose codes cannot be compared."""
+    lengths = [file.code_length(bits, None) for file in files]
     for file, n_bits in zip(files, lengths, strict=True):
         if n_bits != lengths[0]:
             raise ValueError(
@@ -144,6 +129,33 @@ def _check_files(files: "list[CodeFile]", lengths: list[int]) -> None:
     if len(known) > 1:
         (one, path), (other, second) = list(known.items())[:2]
         raise ValueError(f"{path} is of the model {one[:12]}, {second} of {other[:12]}: pass codes of one model.")
+    return lengths[0]
+
+
+def _read(
+    files: "Sequence[CodeFile]", ids: str | None, renumber: bool
+) -> "tuple[NDArray[np.uint8], NDArray[Any] | None, dict[str, InputFile]]":
+    """Return the codes of all files, their ids, None for the numbers of the rows, and what was read of --ids."""
+    import numpy as np
+
+    from proxcode.files import split_column, take_ids
+
+    given = None if ids is None else take_ids(ids)
+    blocks = [file.read() for file in files]
+    codes = blocks[0].codes if len(blocks) == 1 else np.concatenate([block.codes for block in blocks])
+    if ids is not None and given is not None:
+        if len(given.ids) != len(codes):
+            raise ValueError(f"{ids} holds {len(given.ids)} ids for {len(codes)} codes: expected one each.")
+        return codes, given.ids, {"ids": InputFile(split_column(ids)[0], given.taken, len(given.ids), unit="ids")}
+    own = [block.ids for block in blocks if block.ids is not None]
+    if renumber or not own:
+        return codes, None, {}
+    if len({part.dtype == object for part in own}) > 1:
+        raise ValueError(f"{files[0].path.parent} has files with integer and string ids: pass --renumber, or --ids.")
+    joined = np.concatenate(own)
+    if len(files) > 1 and len(np.unique(joined)) < len(joined):
+        raise ValueError(f"{files[0].path.parent} has files with equal ids: pass --renumber, or --ids.")
+    return codes, joined, {}
 
 
 def _check_ids(files: "list[CodeFile]", id_column: str) -> None:
@@ -189,7 +201,8 @@ def _write_pairs(output: Path, found: "Duplicates", force: bool) -> int:
     from proxcode.files import append_table
 
     n_pairs = 0
-    with append_table(output, {"first": "int64", "second": "int64", "distance": "int32"}, overwrite=force) as append:
+    kind = found.ids.dtype
+    with append_table(output, {"first": kind, "second": kind, "distance": "int32"}, overwrite=force) as append:
         for block in found.pairs():
             append(*block)
             n_pairs += len(block.distance)

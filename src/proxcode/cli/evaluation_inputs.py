@@ -134,7 +134,7 @@ class PeerOptions:
         """Return the parameters that `evaluate` and `evaluate_search` share."""
         return {
             "lengths": None if self.lengths is None else [int(part) for part in self.lengths.split(",")],
-            "peers": None if self.peers is None else [name for name in self.peers.split(",") if name],
+            "peers": None if self.peers is None else [name.strip() for name in self.peers.split(",") if name.strip()],
             "train": None if training is None else training.vectors,
             "train_labels": None if training is None else training.labels,
             "verbose": True,

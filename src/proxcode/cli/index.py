@@ -83,7 +83,7 @@ def create(
         check_bits(header, bits)
     file = open_codes(codes, column=column, id_column=id_column if ids is None else None)
     n_bits = file.code_length(bits, None if header is None else header.n_bits_)
-    packed, given, read = _read(file, ids)
+    packed, given, read = _read(file, ids, None)
     say(read)
     fingerprint = _fingerprint(file, model, n_bits, trust)
 
@@ -125,9 +125,9 @@ def add(
     """
     from proxcode.files import open_codes
 
-    _check_index(index_file)
+    has_strings = _has_strings(index_file)
     file = open_codes(codes, column=column, id_column=id_column if ids is None else None)
-    packed, given, read = _read(file, ids)
+    packed, given, read = _read(file, ids, has_strings)
     if upsert and given is None:
         raise click.UsageError("--upsert replaces codes by their ids: pass --ids too.")
     say(read)
@@ -158,8 +158,7 @@ def remove(index_file: Path, ids: str, as_json: bool) -> None:
     Example:
       proxcode index remove items.index --ids gone.csv:name
     """
-    _check_index(index_file)
-    given, read = _read_ids(ids)
+    given, read = _read_ids(ids, _has_strings(index_file))
     say(read)
 
     from proxcode.search import HammingIndex
@@ -181,7 +180,9 @@ def compact(index_file: Path, as_json: bool) -> None:
     Example:
       proxcode index compact items.index
     """
-    _check_index(index_file)
+    from proxcode.storage.index_file import read_index
+
+    read_index(index_file, mapped=True)  # raises the error of a wrong file before the import of numba
 
     from proxcode.search import HammingIndex
 
@@ -220,31 +221,37 @@ def describe(path: Path) -> dict[str, Any]:
     }
 
 
-def _check_index(path: Path) -> None:
-    """Raise the error of a file that is no index before heavy libraries are imported."""
+def _has_strings(path: Path) -> bool | None:
+    """Return whether an index file has string ids, None if it has no ids yet.
+
+    The error of a file that is no index is raised before heavy libraries are imported.
+    """
     from proxcode.storage.index_file import read_index
 
-    read_index(path, mapped=True)
+    return read_index(path, mapped=True).has_strings
 
 
-def _read(file: "CodeFile", ids: str | None) -> "tuple[NDArray[np.uint8], NDArray[Any] | None, dict[str, InputFile]]":
-    """Return codes, ids, None if there are none, and what was read of files."""
+def _read(
+    file: "CodeFile", ids: str | None, has_strings: bool | None
+) -> "tuple[NDArray[np.uint8], NDArray[Any] | None, dict[str, InputFile]]":
+    """Return codes, ids, None if there are none, and what was read of files; `has_strings` is that of the index."""
     packed, given = file.read()
     read = {"codes": InputFile(file.path, file.taken, len(packed), unit="codes")}
     if ids is not None:
-        given, of_ids = _read_ids(ids)
+        given, of_ids = _read_ids(ids, has_strings)
         read |= of_ids
         if len(given) != len(packed):
             raise ValueError(f"{ids} holds {len(given)} ids for {len(packed)} codes: expected one each.")
     return packed, given, read
 
 
-def _read_ids(source: str) -> "tuple[NDArray[Any], dict[str, InputFile]]":
-    """Return ids, and what was read of their file."""
-    from proxcode.files import split_column, take_labels
+def _read_ids(source: str, has_strings: bool | None) -> "tuple[NDArray[Any], dict[str, InputFile]]":
+    """Return ids in the type of those of the index, and what was read of their file."""
+    from proxcode.files import split_column, take_ids
 
-    ids, taken = take_labels(source)
-    return ids, {"ids": InputFile(split_column(source)[0], taken, len(ids), unit="ids")}
+    found = take_ids(source)
+    read = InputFile(split_column(source)[0], found.taken, len(found.ids), unit="ids")
+    return found.beside(has_strings), {"ids": read}
 
 
 def _check_length(file: "CodeFile", index_file: Path, n_bits: int) -> None:

@@ -52,7 +52,7 @@ class IndexOptions:
     def _index(
         self, path: Path, model: ModelHeader | None
     ) -> "tuple[HammingIndex | ShardedIndex, dict[str, InputFile]]":
-        from proxcode.files import Taken, holds_vectors, open_codes, split_column, take_labels
+        from proxcode.files import Taken, holds_vectors, open_codes, split_column, take_ids
         from proxcode.storage.index_file import read_index
 
         if self.shards is None and holds_vectors(path):
@@ -61,8 +61,9 @@ class IndexOptions:
             packed, given = file.read()
             read = {"codes": InputFile(path, file.taken, len(packed), unit="codes")}
             if self.ids is not None:
-                given, taken = take_labels(self.ids)
-                read["ids"] = InputFile(split_column(self.ids)[0], taken, len(given), unit="ids")
+                found = take_ids(self.ids)
+                given = found.ids
+                read["ids"] = InputFile(split_column(self.ids)[0], found.taken, len(given), unit="ids")
 
             from proxcode.search import HammingIndex
 

@@ -109,7 +109,7 @@ class ProximityOptions:
 
         if self.labels is None:
             return None
-        found = take_labels(self.labels, None if vectors is None else vectors.sizes())
+        found = take_labels(self.labels, None if vectors is None else vectors.sizes()).for_samples(n_samples)
         if (n_labels := len(found.labels)) != n_samples:
             raise ValueError(f"{self.labels} holds {n_labels} labels for {n_samples} samples: expected one each.")
         return found
@@ -122,7 +122,7 @@ class ProximityOptions:
             return {"pairs": InputFile(self.pairs, Taken(), len(proximity.get_params()["pairs"]), unit="pairs")}
         if labels is None:
             return {}
-        y, taken = labels
+        y, taken = labels.labels, labels.taken
         width = None if y.ndim == 1 else y.shape[1]
         n_files, path = len(self.label_files()), split_column(str(self.labels))[0]
         n_unlabelled = count_unlabelled(proximity, y)

@@ -61,7 +61,7 @@ def load(
     if hnsw and not address.lower().startswith("postgres"):
         raise click.UsageError("--hnsw creates an index of PostgreSQL: omit it.")
 
-    from proxcode.files import open_codes, split_column, take_labels
+    from proxcode.files import open_codes, split_column, take_ids
     from proxcode.storage.listing import files_of
 
     shards = files_of(codes)
@@ -79,8 +79,8 @@ def load(
     files = [open_codes(path, column=column, id_column=own_ids) for path in (shards or [codes])]
     lengths = [file.code_length(bits, header.n_bits_ if header is not None else None) for file in files]
     fingerprint = _fingerprint(files, model, lengths[0], trust)
-    taken_ids = None if ids is None else take_labels(ids)
-    given = None if taken_ids is None else taken_ids.labels
+    taken_ids = None if ids is None else take_ids(ids)
+    given = None if taken_ids is None else taken_ids.beside(has_strings=False)
     known = [file.n_rows for file in files if file.n_rows is not None]
     total = sum(known) if len(known) == len(files) else None
     _check_files(files, lengths, own_ids)
@@ -88,7 +88,7 @@ def load(
         raise ValueError(f"{ids} holds {len(given)} ids for {total} codes: expected one each.")
     read = {"codes": InputFile(codes, files[0].taken, total, unit="codes", n_files=len(files))}
     if ids is not None and taken_ids is not None:
-        read["ids"] = InputFile(split_column(ids)[0], taken_ids.taken, len(taken_ids.labels), unit="ids")
+        read["ids"] = InputFile(split_column(ids)[0], taken_ids.taken, len(taken_ids.ids), unit="ids")
     say(read)
 
     from proxcode.utils.progress import ProgressDisplay

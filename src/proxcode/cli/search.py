@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from proxcode.files import Vectors
+    from proxcode.files import TakenIds, Vectors
     from proxcode.pipeline import Model
     from proxcode.search import ByDistance, HammingIndex, Neighbors, Rescoring, ShardedIndex
     from proxcode.stores import CodeStore
@@ -111,7 +111,7 @@ def search(
     if query_ids is not None and not exclude_self:
         raise click.UsageError("--query-ids are the ids that --exclude-self leaves out: pass --exclude-self too.")
 
-    from proxcode.files import ArrayCodes, check_suffix, read_labels
+    from proxcode.files import ArrayCodes, check_suffix, take_ids
     from proxcode.storage.listing import files_of
 
     source = _source(codes, table, column, id_column, ef_search)
@@ -129,7 +129,7 @@ def search(
     else:
         check_bits(header, bits)
     stored = None if vectors is None or header is None else VectorFile(vectors).open(model=header)
-    own = None if query_ids is None else read_labels(query_ids)
+    own = None if query_ids is None else take_ids(query_ids)
     options = IndexOptions(source, shards, bits, ids, renumber, threads, column, id_column)
     with options.open(header) as (index, read):
         read["queries"] = query_file.input_file(opened.taken, (opened.n_rows, opened.n_columns), opened.dtype)
@@ -206,7 +206,7 @@ def _find(
 
 
 def _exclusion(
-    index: "CodeStore | ShardedIndex", is_asked: bool, own: "NDArray[Any] | None", n_queries: int
+    index: "CodeStore | ShardedIndex", is_asked: bool, own: "TakenIds | None", n_queries: int
 ) -> dict[str, Any]:
     """Return the option of a search by which no query finds itself: the ids of the queries, or of all codes."""
     from proxcode.search import HammingIndex
@@ -215,7 +215,9 @@ def _exclusion(
         return {}
     if not isinstance(index, HammingIndex):
         raise ValueError("--exclude-self is for one file of codes or one index: pass that instead of many or a table.")
-    ids = index.ids if own is None else own
+    ids = index.ids
+    if own is not None:
+        ids = own.beside(ids.dtype == object)
     if len(ids) != n_queries:
         raise ValueError(
             f"--exclude-self: there are {len(ids)} ids for {n_queries} queries; pass QUERIES that are CODES row by "

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.proximity import Proximity, SameLabel, SharedLabel, default_proximity
-from proxcode.utils.labels import UNLABELLED
+from proxcode.utils.labels import UNLABELLED, one_column
 
 Rows = NDArray[np.int64]
 
@@ -86,7 +86,7 @@ def labelled_rows(labels: Any, n_samples: int, given: SameLabel | None, learned:
 def _read_classes(
     database_labels: Any, query_labels: Any, n_database: int, n_queries: int, proximity: SameLabel
 ) -> SearchLabels:
-    of_database, of_queries = _label_list(database_labels), _label_list(query_labels)
+    of_database, of_queries = _label_list("database_labels", database_labels), _label_list("query_labels", query_labels)
     _check_count("database_labels", len(of_database), n_database)
     _check_count("query_labels", len(of_queries), n_queries)
     both = [*of_database, *of_queries]
@@ -122,12 +122,12 @@ def _read_sets(database_labels: Any, query_labels: Any, n_database: int, n_queri
     return SearchLabels(database, queries, np.arange(n_database), np.arange(n_queries), is_shared=True)
 
 
-def _label_list(labels: Any) -> list[Any]:
+def _label_list(name: str, labels: Any) -> list[Any]:
     """Return labels one by one; a column of them is one label each."""
-    if isinstance(labels, list | tuple):
-        return list(labels)
-    array = np.asarray(labels)
-    return array.ravel().tolist() if array.size == len(array) else array.tolist()
+    column = one_column(labels)
+    if isinstance(column, np.ndarray) and column.ndim == 0:
+        raise TypeError(f"{name}={labels!r}: expected one label per sample.")
+    return list(column) if isinstance(column, list | tuple) else column.tolist()
 
 
 def _check_count(name: str, n_labels: int, n_samples: int) -> None:

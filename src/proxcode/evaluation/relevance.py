@@ -163,6 +163,8 @@ def find_relevance(
     if isinstance(proximity, WithinRadius):
         return RadiusRelevance(own, database, queries, proximity)
     n_others = len(database) - int((own >= 0).any())
+    if n_others == 0:
+        raise ValueError("the database has one sample, the query itself, which is excluded: pass more samples.")
     for number in k:
         check_integer("k", number, 1, n_others, ", the number of samples in the database without the query itself")
     return NearestRelevance(own, database, queries, k)

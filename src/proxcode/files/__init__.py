@@ -9,7 +9,9 @@ from proxcode.files._base import Column, FilePath, Taken, Vectors
 from proxcode.files.appending import append_table
 from proxcode.files.code_files import ArrayCodes, CodeFile, open_codes
 from proxcode.files.graphs import Graph, read_graph
-from proxcode.files.labels import TakenLabels, label_files, read_labels, read_pairs, split_column, take_labels
+from proxcode.files.ids import TakenIds, take_ids
+from proxcode.files.labels import TakenLabels, label_files, read_labels, split_column, take_labels
+from proxcode.files.pairs import read_pairs
 from proxcode.files.samples import FileSamples, is_empty, list_files, open_samples, stands_for_many
 from proxcode.files.vectors import VECTOR_FORMATS, holds_vectors, open_vectors
 from proxcode.files.writing import check_suffix, write_table
@@ -24,6 +26,7 @@ __all__ = [
     "FileSamples",
     "Graph",
     "Taken",
+    "TakenIds",
     "TakenLabels",
     "Vectors",
     "append_table",
@@ -40,6 +43,7 @@ __all__ = [
     "read_pairs",
     "split_column",
     "stands_for_many",
+    "take_ids",
     "take_labels",
     "write_table",
 ]

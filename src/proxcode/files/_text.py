@@ -71,8 +71,11 @@ class TextTable:
         if next(self.rows(), None) is None:
             raise ValueError(f"{self.path} has no rows below its column names: expected at least one.")
 
-    def rows(self) -> Iterator[Line]:
-        """Yield the rows below the names with their line numbers; all have the same number of cells."""
+    def rows(self, *, blank_end: bool = False) -> Iterator[Line]:
+        """Yield the rows below the names with their line numbers; all have the same number of cells.
+
+        With `blank_end`, blank lines at the end of a file of one column are rows too.
+        """
         blank: list[Line] = []
         lines = dropwhile(lambda line: not line[1], self._lines())
         for row in islice(lines, 1 if self.names else 0, None):
@@ -90,6 +93,8 @@ class TextTable:
                     "many."
                 )
             yield row
+        if blank_end and self.n_columns == 1:
+            yield from blank
 
     def cells(self, row: Line) -> list[str]:
         """Split a row into its cells."""

@@ -38,7 +38,7 @@ def append_table(
     path : path
         A file `.csv`, `.tsv`, `.jsonl`, `.npz` or `.parquet`.
     types : mapping of str to dtype
-        Names of the columns and types of their numbers.
+        Names of the columns and types of their numbers; `object` for text, which an `.npz` file cannot take.
     overwrite : bool, default=True
         Whether an existing file is replaced; if not, a FileExistsError is raised.
 
@@ -85,6 +85,8 @@ def _append_json_lines(partial: Path, types: Types, path: Path) -> Iterator[Appe
 
 @contextmanager
 def _append_npz(partial: Path, types: Types, path: Path) -> Iterator[Append]:
+    if any(dtype.kind == "O" for dtype in types.values()):
+        raise ValueError(f"{path}: text cannot be appended to an .npz file; write .csv, .tsv, .jsonl or .parquet.")
     with ExitStack() as stack:
         # The length of an array comes before its values: these are kept in files without a name, which no one else
         # sees and which end with the process.
@@ -107,7 +109,8 @@ def _append_npz(partial: Path, types: Types, path: Path) -> Iterator[Append]:
 @contextmanager
 def _append_parquet(partial: Path, types: Types, path: Path) -> Iterator[Append]:
     pa = import_arrow(path)
-    schema = pa.schema([(name, pa.from_numpy_dtype(dtype)) for name, dtype in types.items()])
+    kinds = [pa.string() if dtype.kind == "O" else pa.from_numpy_dtype(dtype) for dtype in types.values()]
+    schema = pa.schema(list(zip(types, kinds, strict=True)))
     with pa.parquet.ParquetWriter(partial, schema) as writer:
         yield lambda columns: writer.write_batch(pa.record_batch([pa.array(column) for column in columns], schema))
 

@@ -1,4 +1,4 @@
-"""Labels of samples, and near and far pairs of samples, from files."""
+"""Labels of samples from files."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.files._arrays import ARRAY_FORMATS, KEYED_FORMATS, map_npy, open_array
+from proxcode.files._arrays import ARRAY_FORMATS, KEYED_FORMATS, open_array
 from proxcode.files._arrow import ARROW_FORMATS, open_arrow
 from proxcode.files._base import (
     ROWS_AT_ONCE,
@@ -17,19 +17,14 @@ from proxcode.files._base import (
     by_suffix,
     existing_file,
     find_column,
-    integer,
     listing,
     shown,
 )
+from proxcode.files._cells import Cells, cells_of_column, cells_of_lines
 from proxcode.files._label_parts import LONG, Labels, check_sizes, joined
-from proxcode.files._text import DELIMITERS, TextTable, is_number, text_lines
+from proxcode.files._text import DELIMITERS, TextTable, is_number
 from proxcode.files.samples import is_empty, list_files, stands_for_many
 from proxcode.files.vectors import open_vectors
-
-# Words for the sign of a pair.
-SIGNS = {"near": 1, "far": -1, "true": 1, "false": -1}
-# What a pair may have in its third column.
-EXPECTED_SIGN = "expected near or far, +1 or -1, 1 or 0, true or false"
 
 
 def read_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> Labels:
@@ -66,10 +61,22 @@ def read_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> La
 
 
 class TakenLabels(NamedTuple):
-    """Labels, and the array or the columns of the file, of several the first one, that they were taken of."""
+    """Labels, and the array or the columns of the file, of several the first one, that they were taken of.
+
+    `n_blank` is the number of blank lines at the end of a text file, which are no labels.
+    """
 
     labels: Labels
     taken: Taken
+    n_blank: int = 0
+
+    def for_samples(self, n_samples: int) -> "TakenLabels":
+        """Return the labels with blank lines at the end as missing labels, if the samples are as many."""
+        n_more = n_samples - len(self.labels)
+        if not 0 < n_more <= self.n_blank:
+            return self
+        labels = np.append(self.labels.astype(object), [None] * n_more)
+        return TakenLabels(labels, self.taken)
 
 
 def take_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> TakenLabels:
@@ -83,7 +90,8 @@ def take_labels(source: FilePath, sizes: Mapping[Path, int] | None = None) -> Ta
     labels = next(iter(parts.values())) if len(parts) == 1 else joined(parts)
     if len(labels) == 0:
         raise ValueError(f"{source} holds no labels: expected at least one.")
-    return TakenLabels(labels, next(iter(read.values())).taken)
+    first = next(iter(read.values()))
+    return TakenLabels(labels, first.taken, first.n_blank if len(read) == 1 else 0)
 
 
 def label_files(source: FilePath) -> list[Path]:
@@ -137,16 +145,21 @@ def _from_array(path: Path, column: str | None) -> TakenLabels:
     if array.ndim not in (1, 2):
         raise ValueError(f"{path} has shape {array.shape}: expected one label per row, or a 0/1 matrix.")
     labels = np.array(array.reshape(len(array)))
+    if labels.dtype.kind == "S":
+        labels = _decoded(stored.place, labels)
     return TakenLabels(_strings(labels.tolist()) if labels.dtype.kind == "O" else labels, taken)
 
 
+def _decoded(place: str, labels: Labels) -> Labels:
+    """Return bytes as text, which labels of other files are."""
+    try:
+        return np.strings.decode(labels, "utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{place} holds bytes that are not UTF-8 ({error}): store strings.") from None
+
+
 def _from_lines(path: Path, column: str | None) -> TakenLabels:
-    if column is not None:
-        raise ValueError(f"{path} has one label per line and no column {column!r}: omit the column.")
-    lines = [line.strip() for _, line in text_lines(path)]
-    while lines and not lines[-1]:
-        lines.pop()
-    return TakenLabels(_from_cells(lines), Taken())
+    return _from_cells(cells_of_lines(path, column))
 
 
 def _from_text(path: Path, column: str | None) -> TakenLabels:
@@ -154,9 +167,7 @@ def _from_text(path: Path, column: str | None) -> TakenLabels:
     table.check_not_empty()
     if column is None and table.n_columns > 1:
         return _indicator(path, table.names or range(table.n_columns))
-    number = find_column(path, table.names, table.n_columns, 0 if column is None else column)
-    labels = _from_cells([table.cells(row)[number].strip() for row in table.rows()])
-    return TakenLabels(labels, Taken(columns=(table.names[number] if table.names else number,)))
+    return _from_cells(cells_of_column(table, column))
 
 
 def _from_arrow(path: Path, column: str | None) -> TakenLabels:
@@ -222,7 +233,11 @@ def _zeros_and_ones(path: Path, rows: NDArray[Any], first: int) -> NDArray[np.ui
     return rows.astype(np.uint8)
 
 
-def _from_cells(cells: list[str]) -> Labels:
+def _from_cells(cells: Cells) -> TakenLabels:
+    return TakenLabels(_labels_of(cells.values), cells.taken, cells.n_blank)
+
+
+def _labels_of(cells: list[str]) -> Labels:
     """Return cells as numbers if all of them are, otherwise as strings; an empty cell is a missing label."""
     given = [cell for cell in cells if cell]
     if not given or not all(map(is_number, given)):
@@ -244,75 +259,3 @@ def _strings(values: list[Any]) -> Labels:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def read_pairs(path: FilePath) -> NDArray[np.int64]:
-    """Read pairs of samples, given by their row numbers from 0, and whether they are near or far.
-
-    Parameters
-    ----------
-    path : path
-        A CSV, TSV or npy file with rows i, j, and near, true, 1 or +1 for near pairs, far, false, 0 or -1 for far
-        ones. Without the third column, all pairs are near. A first row whose first cell is not a number holds column
-        names, which are ignored.
-
-    Returns
-    -------
-    ndarray of int64, shape (m, 3)
-        The `pairs` of `GivenPairs`.
-    """
-    path = existing_file(path)
-    return by_suffix(path, PAIR_FORMATS)(path)
-
-
-def _pairs_from_text(path: Path) -> NDArray[np.int64]:
-    table = TextTable(path)
-    _check_width(path, table.n_columns)
-    # The row "0,1,near" is a pair, not column names.
-    has_pair_first = bool(table.names) and is_number(table.names[0])
-    rows = [table.first, *table.rows()] if has_pair_first else list(table.rows())
-    if not rows:
-        raise ValueError(f"{path} holds no pairs: expected at least one.")
-    return np.array([_pair(f"{path}: line {row[0]}", table.cells(row)) for row in rows], dtype=np.int64)
-
-
-def _pair(where: str, cells: list[str]) -> list[int]:
-    i, j, sign = [*(cell.strip() for cell in cells), "near"][:3]
-    for row in (i, j):
-        if integer(row) is None or int(row) >= LONG:
-            raise ValueError(f"{where} holds {shown(row)}: expected row numbers from 0 in the first two columns.")
-    number = SIGNS.get(sign.lower()) or (float(sign) if is_number(sign) else None)
-    if number not in (-1, 0, 1):
-        raise ValueError(f"{where} has the sign {shown(sign)}: {EXPECTED_SIGN}.")
-    return [int(i), int(j), 1 if number > 0 else -1]
-
-
-def _pairs_from_npy(path: Path) -> NDArray[np.int64]:
-    array = map_npy(path)
-    if array.ndim != 2 or array.dtype.kind not in "iuf" or not len(array):
-        raise ValueError(f"{path} holds {array.dtype} values of shape {array.shape}: expected rows i, j, +1 or -1.")
-    _check_width(path, array.shape[1])
-    samples, signs = array[:, :2], array[:, 2:]
-    is_row = (samples >= 0) & (samples == np.floor(samples)) & (samples < LONG)
-    if not is_row.all():
-        row, column = np.argwhere(~is_row)[0]
-        raise ValueError(
-            f"{path}: row {row} holds {samples[row, column]}: expected row numbers from 0 in the first two columns."
-        )
-    if (wrong := np.flatnonzero(~np.isin(signs, (-1, 0, 1)))).size:
-        raise ValueError(f"{path}: row {wrong[0]} has the sign {signs[wrong[0], 0]}: {EXPECTED_SIGN}.")
-    near = np.where(signs > 0, 1, -1) if signs.size else np.ones((len(array), 1), np.int64)
-    return np.hstack([samples.astype(np.int64), near])
-
-
-def _check_width(path: Path, n_columns: int) -> None:
-    if n_columns not in (2, 3):
-        raise ValueError(
-            f"{path} has {n_columns} columns: expected i, j and a sign (+1 or -1), or i and j for near pairs."
-        )
-
-
-PAIR_FORMATS: dict[str, Callable[[Path], NDArray[np.int64]]] = {
-    **dict.fromkeys(DELIMITERS, _pairs_from_text),
-    ".npy": _pairs_from_npy,
-}

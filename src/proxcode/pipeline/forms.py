@@ -7,10 +7,13 @@ attributes with their shapes. A new class is an entry of it. `traits` describes 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
@@ -103,8 +106,8 @@ CLASSES = {kind.__name__: kind for kind in FORMS}
 def traits(transformer: Any) -> list[Any]:
     """Return what determines the output of a fitted transformer, as JSON can hold it; arrays by fingerprint.
 
-    Of a class in `FORMS` these are the parameters and the learned arrays that `transform` depends on; of
-    another one all attributes.
+    Of a class in `FORMS` these are the parameters and the learned arrays that `transform` depends on; of another one
+    all public attributes, and private arrays and estimators.
 
     Examples
     --------
@@ -115,21 +118,59 @@ def traits(transformer: Any) -> list[Any]:
     form = FORMS.get(type(transformer))
     name = type(transformer).__name__
     if form is None:
-        return [name, {key: _trait(value) for key, value in sorted(vars(transformer).items())}]
+        return [name, {key: _trait(value) for key, value in sorted(vars(transformer).items()) if _counts(key, value)}]
     parameters = {key: _trait(getattr(transformer, key)) for key in form.deciding}
     return [name, parameters, {key: _trait(getattr(transformer, key)) for key in form.used(transformer)}]
 
 
+def _counts(name: str, value: Any) -> bool:
+    """Return whether an attribute may decide the output: private ones only if they were learned.
+
+    Other private attributes may differ from process to process: vectorizers of text keep the address of a list in one.
+    """
+    return not name.startswith("_") or isinstance(value, np.ndarray | BaseEstimator) or sp.issparse(value)
+
+
 def _trait(value: Any) -> Any:
-    """Return a value as JSON can hold it: arrays by fingerprint, other objects by their class and attributes."""
+    """Return a value as JSON can hold it: arrays by fingerprint, functions and classes by their names.
+
+    Of an object that is neither of these nor an estimator it is the class alone.
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and math.isfinite(value)):
         return value
     if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
         return fingerprint(value)
+    if isinstance(value, BaseEstimator):
+        return traits(value)
+    parts = _parts(value)
+    if parts is not None:
+        return [_trait(part) for part in parts]
+    if isinstance(value, float):
+        return str(value)
+    return _name(value) if callable(value) else type(value).__name__
+
+
+def _parts(value: Any) -> Iterable[Any] | None:
+    """Return the parts of a collection, a sparse matrix or a partial function; None for anything else."""
     if isinstance(value, list | tuple | np.ndarray):
-        return [_trait(item) for item in value]
+        return value
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
     if isinstance(value, dict):
-        return sorted([str(key), _trait(item)] for key, item in value.items())
-    return traits(value) if isinstance(value, BaseEstimator) else type(value).__name__
+        return [[str(key), item] for key, item in sorted(value.items(), key=lambda item: str(item[0]))]
+    if sp.issparse(value):
+        entries = sp.csr_array(value, copy=True)
+        entries.sum_duplicates()
+        return [*entries.shape, entries.data, entries.indices, entries.indptr]
+    return [value.func, value.args, value.keywords] if isinstance(value, partial) else None
+
+
+def _name(function: Any) -> Any:
+    """Return the name of a function or class; of a function without one, what it computes."""
+    name = str(getattr(function, "__qualname__", None) or getattr(function, "__name__", type(function).__name__))
+    code = getattr(function, "__code__", None)
+    if code is None or "<" not in name:
+        return f"{getattr(function, '__module__', '')}.{name}"
+    return [name, code.co_code.hex(), [_trait(constant) for constant in code.co_consts], list(code.co_names)]

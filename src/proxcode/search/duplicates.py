@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from proxcode.search._group_kernels import number_groups, pairs_of_equal_codes, 
 from proxcode.search.index import MAX_THREADS
 from proxcode.search.planes import MAX_CODES
 from proxcode.search.self_join import BLOCK, SelfJoin
+from proxcode.search.string_ids import AnyIds, ids_for
 from proxcode.stores.base import MAX_BITS
 from proxcode.stores.ids import Ids
 from proxcode.utils.validation import check_integer
@@ -35,14 +36,14 @@ class DuplicatePairs(NamedTuple):
 
     Attributes
     ----------
-    first, second : ndarrays of int64
+    first, second : ndarrays of int64, or of str as objects
         Ids of the codes.
     distance : ndarray of int32
         Hamming distances.
     """
 
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
+    first: NDArray[Any]
+    second: NDArray[Any]
     distance: NDArray[np.int32]
 
 
@@ -79,7 +80,7 @@ class Duplicates:
     Attributes
     ----------
     n_codes, n_bits, radius : int
-    ids : ndarray of int64, shape (n_codes,)
+    ids : ndarray of int64, or of str as objects, shape (n_codes,)
     n_distinct : int
         Number of distinct codes.
     group : ndarray of int64, shape (n_codes,)
@@ -87,7 +88,7 @@ class Duplicates:
         their first codes.
     n_groups : int
         Number of groups of two or more codes.
-    representative : ndarray of int64, shape (n_codes,)
+    representative : ndarray of the type of `ids`, shape (n_codes,)
         Id of the first code of the group of each code; its own id for a code without duplicates.
     kept : ndarray of int64
         Positions of the codes that remain if of each group only the first is kept: `X[found.kept]`.
@@ -95,7 +96,9 @@ class Duplicates:
         Number of the other codes.
     """
 
-    def __init__(self, codes: Codes, n_bits: int, radius: int, ids: Ids, n_threads: int | None, verbose: bool) -> None:
+    def __init__(
+        self, codes: Codes, n_bits: int, radius: int, ids: AnyIds, n_threads: int | None, verbose: bool
+    ) -> None:
         self.n_codes, self.n_bits, self.radius = len(codes), n_bits, radius
         self._ids, self._n_threads, self._verbose = ids, n_threads, verbose
         self._rows = Rows.of(codes)
@@ -104,7 +107,7 @@ class Duplicates:
         return f"Duplicates(radius={self.radius}), {self.n_codes:,} codes of {self.n_bits} bits"
 
     @property
-    def ids(self) -> NDArray[np.int64]:
+    def ids(self) -> NDArray[Any]:
         """Ids of the codes."""
         return self._ids.as_array()
 
@@ -138,7 +141,7 @@ class Duplicates:
         return int(self.group.max(initial=-1)) + 1
 
     @property
-    def representative(self) -> NDArray[np.int64]:
+    def representative(self) -> NDArray[Any]:
         """Id of the first code of the group of each code."""
         position = np.arange(self.n_codes)
         is_member = self.group >= 0
@@ -217,7 +220,7 @@ def find_duplicates(
         Largest Hamming distance of duplicates; 0 finds equal codes.
     n_bits : int, default=None
         Code length; None: all bits of the bytes.
-    ids : array of int64, shape (n_codes,), default=None
+    ids : array of int64 or of str, shape (n_codes,), default=None
         Distinct ids of the codes, None: their positions.
     n_threads : int, default=None
         Number of threads. None: all cores. The result is the same for any number.
@@ -250,8 +253,8 @@ def find_duplicates(
         n_threads = check_integer("n_threads", n_threads, 1, MAX_THREADS)
     if len(checked) > MAX_CODES:
         raise ValueError(f"codes has {len(checked):,} rows: expected at most {MAX_CODES:,}.")
-    checked_ids = Ids().extended(Ids().new(len(checked), ids))
-    return Duplicates(checked, n_bits, radius, checked_ids, n_threads, verbose)
+    no_ids: Any = ids_for(Ids(), ids)
+    return Duplicates(checked, n_bits, radius, no_ids.extended(no_ids.new(len(checked), ids)), n_threads, verbose)
 
 
 def _row_words(codes: Codes) -> Words:

@@ -89,6 +89,13 @@ class IndexContents(NamedTuple):
     changes: list[Change]
     version: str
 
+    @property
+    def has_strings(self) -> bool | None:
+        """Whether ids are strings; None for an index without codes, whose first ids decide it."""
+        if self.stored.ids is None and self.stored.planes.shape[1] == 0:
+            return isinstance(self.changes[0].ids, Texts) if self.changes else None
+        return isinstance(self.stored.ids, Texts)
+
 
 def read_index(path: str | os.PathLike[str], *, mapped: bool) -> IndexContents:
     """Read an index file and its journal, or say in one sentence why they cannot be read; `mapped` as in `read_file`.

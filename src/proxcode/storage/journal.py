@@ -162,10 +162,14 @@ class Journal:
         try:
             found = read_journal(self.path)
             if replaces:
-                self._base, self._seen, kept = found.base, None, found
+                self._base, self._seen = found.base, None
+                kept = JournalContents() if _is_merged(found, self.path) else found
             else:
                 self._base, self._seen = digest_of(self.path), _identity(self.path)
                 kept = found.of(path, self._base)
+            if kept.end == 0:
+                # What an interrupted merge left is in the index file, and would not belong to the one that replaces it.
+                self._file.truncate(0)
             self.n_records, self.size, self._last = len(kept.records), kept.end, kept.last
         except BaseException:
             self.close()
@@ -233,6 +237,14 @@ class Journal:
         if os.getpid() == self._process and getattr(self, "n_records", 1) == 0:
             journal_of(self.path).unlink(missing_ok=True)
         self._file.close()
+
+
+def _is_merged(found: JournalContents, path: Path) -> bool:
+    """Return whether the changes of a journal are in the index file, which may be missing or damaged."""
+    try:
+        return found.replaced_by is not None and found.replaced_by == digest_of(path)
+    except (OSError, ValueError):
+        return False
 
 
 def _identity(path: Path) -> tuple[int, int, int]:

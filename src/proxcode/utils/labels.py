@@ -32,7 +32,7 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     >>> class_numbers([7, -1, 3]), class_numbers([7, -1, 3], unlabelled=-1)
     (array([0, 1, 2]), array([ 0, -1,  1]))
     """
-    labels = _one_column(y)
+    labels = one_column(y)
     array = labels if isinstance(labels, np.ndarray) else None
     if array is not None and array.ndim != 1:
         raise ValueError(
@@ -55,7 +55,7 @@ def class_numbers(y: Any, unlabelled: Hashable = None) -> NDArray[np.int64]:
     return np.array([_class_number(label, unlabelled, numbers) for label in values], dtype=np.int64)
 
 
-def _one_column(y: Any) -> Any:
+def one_column(y: Any) -> Any:
     """Return labels as an array, a matrix or data frame of one column as this column; a list of labels as it is."""
     is_list = isinstance(y, list | tuple)
     if is_list and not all(isinstance(label, list) and len(label) == 1 for label in y):
@@ -105,7 +105,7 @@ def distinct_labels(y: Any, classes: NDArray[np.int64]) -> list[Any] | None:
     first = first[numbers != UNLABELLED]
     if len(first) > MAX_KEPT:
         return None
-    values = _one_column(y)
+    values = one_column(y)
     labels = [values[i] for i in first.tolist()]
     labels = [label.tolist() if isinstance(label, np.generic) else label for label in labels]
     return labels if all(isinstance(label, str | int | float) for label in labels) else None
@@ -136,7 +136,7 @@ def warn_of_rare_classes(classes: NDArray[np.int64], y: Any) -> None:
     if len(rare) == 0:
         return
     first = [int(np.argmax(classes == number)) for number in rare[:MAX_NAMED]]
-    labels = _one_column(y)
+    labels = one_column(y)
     named = [f"{labels[i]} ({sizes[classes[i]]})" for i in first]
     more = f" and {len(rare) - len(named)} more" if len(rare) > len(named) else ""
     warnings.warn(
