@@ -111,7 +111,7 @@ def _code_length(file: "CodeFile", bits: int | None, header: ModelHeader) -> int
 def _labels(source: str, name: str, n_codes: int) -> "TakenLabels":
     from proxcode.files import take_labels
 
-    found = take_labels(source)
+    found = take_labels(source).for_samples(n_codes)
     _check_rows(source, name, len(found.labels), n_codes)
     return found
 

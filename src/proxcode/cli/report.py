@@ -146,7 +146,7 @@ def _read_texts(source: str, n_samples: int) -> tuple[list[str], dict[str, Input
     """Read one text per sample; a missing one is empty."""
     from proxcode.files import split_column, take_labels
 
-    found, taken = take_labels(source)
+    found, taken, _ = take_labels(source).for_samples(n_samples)
     if found.ndim != 1 or len(found) != n_samples:
         raise ValueError(f"{source} holds texts of shape {found.shape} for {n_samples} samples: expected one each.")
     # A missing cell is None among texts, and NaN, which differs from itself, among numbers.
