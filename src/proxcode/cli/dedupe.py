@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from proxcode.cli.code_files import ids_file, list_code_files, one_length, one_model
 from proxcode.cli.options import BITS, COUNT, FILE, as_json, check_output, force
 from proxcode.cli.printing import show
 from proxcode.cli.reading import InputFile, say
@@ -71,21 +72,16 @@ def dedupe(
         raise click.UsageError("--pairs writes pairs to a file: pass -o, the name of the file, too.")
 
     from proxcode.files import check_suffix
-    from proxcode.storage.listing import files_of
 
-    several = files_of(codes)
-    if several is not None:
-        # `encode` writes a list of its files beside them.
-        several = [path for path in several if path.suffix != ".json"]
-        if not several:
-            raise ValueError(f"{codes} has no file of codes: expected files of codes or saved indexes.")
-    elif renumber:
+    several = list_code_files(codes)
+    if several is None and renumber:
         raise click.UsageError(f"--renumber is for several files: pass a folder or a pattern instead of {codes}.")
     check_output(output, force, *(several or [Path(codes)]), ids)
     if output is not None:
         check_suffix(output)
     files = _open(several or [Path(codes)], column, id_column, has_own_ids=ids is None and not renumber)
-    n_bits = _code_length(files, bits)
+    n_bits = one_length(files, bits)
+    one_model(files)
     packed, own_ids, taken = _read(files, ids, renumber)
     read = {"codes": InputFile(codes, files[0].taken, len(packed), unit="codes", n_files=len(files)), **taken}
     say(read)
@@ -117,28 +113,13 @@ def _open(paths: Sequence[Path], column: str, id_column: str, *, has_own_ids: bo
     return files
 
 
-def _code_length(files: "Sequence[CodeFile]", bits: int | None) -> int:
-    """Return the code length of all files. Raises ValueError for files whose codes cannot be compared."""
-    lengths = [file.code_length(bits, None) for file in files]
-    for file, n_bits in zip(files, lengths, strict=True):
-        if n_bits != lengths[0]:
-            raise ValueError(
-                f"{file.path} has codes of {n_bits} bits, {files[0].path} of {lengths[0]}: pass codes of one length."
-            )
-    known = {file.fingerprint: file.path for file in files if file.fingerprint is not None}
-    if len(known) > 1:
-        (one, path), (other, second) = list(known.items())[:2]
-        raise ValueError(f"{path} is of the model {one[:12]}, {second} of {other[:12]}: pass codes of one model.")
-    return lengths[0]
-
-
 def _read(
     files: "Sequence[CodeFile]", ids: str | None, renumber: bool
 ) -> "tuple[NDArray[np.uint8], NDArray[Any] | None, dict[str, InputFile]]":
     """Return the codes of all files, their ids, None for the numbers of the rows, and what was read of --ids."""
     import numpy as np
 
-    from proxcode.files import split_column, take_ids
+    from proxcode.files import take_ids
 
     given = None if ids is None else take_ids(ids)
     blocks = [file.read() for file in files]
@@ -146,7 +127,7 @@ def _read(
     if ids is not None and given is not None:
         if len(given.ids) != len(codes):
             raise ValueError(f"{ids} holds {len(given.ids)} ids for {len(codes)} codes: expected one each.")
-        return codes, given.ids, {"ids": InputFile(split_column(ids)[0], given.taken, len(given.ids), unit="ids")}
+        return codes, given.ids, {"ids": ids_file(given)}
     own = [block.ids for block in blocks if block.ids is not None]
     if renumber or not own:
         return codes, None, {}

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from proxcode.cli.code_files import ids_file
 from proxcode.cli.inputs import check_bits, read_header
 from proxcode.cli.options import BITS, FILE, as_json, check_output, force, trust
 from proxcode.cli.printing import show
@@ -247,11 +248,10 @@ def _read(
 
 def _read_ids(source: str, has_strings: bool | None) -> "tuple[NDArray[Any], dict[str, InputFile]]":
     """Return ids in the type of those of the index, and what was read of their file."""
-    from proxcode.files import split_column, take_ids
+    from proxcode.files import take_ids
 
     found = take_ids(source)
-    read = InputFile(split_column(source)[0], found.taken, len(found.ids), unit="ids")
-    return found.beside(has_strings), {"ids": read}
+    return found.beside(has_strings), {"ids": ids_file(found)}
 
 
 def _check_length(file: "CodeFile", index_file: Path, n_bits: int) -> None:

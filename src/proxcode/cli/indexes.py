@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from proxcode.cli.code_files import ids_file
 from proxcode.cli.inputs import ModelHeader
 from proxcode.cli.reading import InputFile
 from proxcode.cli.stores import StoreOptions
@@ -52,7 +53,7 @@ class IndexOptions:
     def _index(
         self, path: Path, model: ModelHeader | None
     ) -> "tuple[HammingIndex | ShardedIndex, dict[str, InputFile]]":
-        from proxcode.files import Taken, holds_vectors, open_codes, split_column, take_ids
+        from proxcode.files import Taken, holds_vectors, open_codes, take_ids
         from proxcode.storage.index_file import read_index
 
         if self.shards is None and holds_vectors(path):
@@ -62,8 +63,7 @@ class IndexOptions:
             read = {"codes": InputFile(path, file.taken, len(packed), unit="codes")}
             if self.ids is not None:
                 found = take_ids(self.ids)
-                given = found.ids
-                read["ids"] = InputFile(split_column(self.ids)[0], found.taken, len(given), unit="ids")
+                given, read["ids"] = found.ids, ids_file(found)
 
             from proxcode.search import HammingIndex
 

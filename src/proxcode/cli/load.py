@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from proxcode.cli.code_files import ids_file, list_code_files, one_length, one_model
 from proxcode.cli.inputs import check_bits, read_header
 from proxcode.cli.options import BITS, FILE, as_json, table_options, trust
 from proxcode.cli.printing import show
@@ -61,15 +62,9 @@ def load(
     if hnsw and not address.lower().startswith("postgres"):
         raise click.UsageError("--hnsw creates an index of PostgreSQL: omit it.")
 
-    from proxcode.files import open_codes, split_column, take_ids
-    from proxcode.storage.listing import files_of
+    from proxcode.files import open_codes, take_ids
 
-    shards = files_of(codes)
-    if shards is not None:
-        # `encode` writes a list of its files beside them.
-        shards = [path for path in shards if path.suffix != ".json"]
-        if not shards:
-            raise ValueError(f"{codes} has no file of codes: expected files that proxcode encode wrote.")
+    shards = list_code_files(codes)
     if shards is not None and ids is not None:
         raise click.UsageError("--ids are those of one file: name it, or pass --id, a column of Parquet files.")
     header = None if model is None else read_header(model)
@@ -77,24 +72,24 @@ def load(
         check_bits(header, bits)
     own_ids = id_column if ids is None else None
     files = [open_codes(path, column=column, id_column=own_ids) for path in (shards or [codes])]
-    lengths = [file.code_length(bits, header.n_bits_ if header is not None else None) for file in files]
-    fingerprint = _fingerprint(files, model, lengths[0], trust)
+    n_bits = one_length(files, bits, header.n_bits_ if header is not None else None)
+    fingerprint = one_model(files, _fingerprint(model, n_bits, trust))
     taken_ids = None if ids is None else take_ids(ids)
     given = None if taken_ids is None else taken_ids.beside(has_strings=False)
     known = [file.n_rows for file in files if file.n_rows is not None]
     total = sum(known) if len(known) == len(files) else None
-    _check_files(files, lengths, own_ids)
+    _check_ids(files, own_ids)
     if given is not None and total not in (None, len(given)):
         raise ValueError(f"{ids} holds {len(given)} ids for {total} codes: expected one each.")
     read = {"codes": InputFile(codes, files[0].taken, total, unit="codes", n_files=len(files))}
-    if ids is not None and taken_ids is not None:
-        read["ids"] = InputFile(split_column(ids)[0], taken_ids.taken, len(taken_ids.ids), unit="ids")
+    if taken_ids is not None:
+        read["ids"] = ids_file(taken_ids)
     say(read)
 
     from proxcode.utils.progress import ProgressDisplay
 
     n_loaded = 0
-    with options.open(n_bits=lengths[0], model=fingerprint) as store:
+    with options.open(n_bits=n_bits, model=fingerprint) as store:
         with ProgressDisplay("loaded", "codes", total) as progress:
             for file in files:
                 for block in file.blocks():
@@ -111,13 +106,8 @@ def load(
     show(as_json, {**record, "model": "not known" if recorded is None else recorded[:12]}, read=read)
 
 
-def _check_files(files: "list[CodeFile]", lengths: list[int], id_column: str | None) -> None:
-    """Raise ValueError for files that do not fit together, or that lack the column of ids that was asked for."""
-    for file, n_bits in zip(files, lengths, strict=True):
-        if n_bits != lengths[0]:
-            raise ValueError(
-                f"{file.path} has codes of {n_bits} bits, {files[0].path} of {lengths[0]}: load codes of one length."
-            )
+def _check_ids(files: "list[CodeFile]", id_column: str | None) -> None:
+    """Raise ValueError for files that lack the column of ids that was asked for, or that others have."""
     is_asked = click.get_current_context().get_parameter_source("id_column") == ParameterSource.COMMANDLINE
     for file in files:
         is_tabular = file.path.suffix.lower() == ".parquet"
@@ -132,14 +122,11 @@ def _check_files(files: "list[CodeFile]", lengths: list[int], id_column: str | N
             )
 
 
-def _fingerprint(files: "list[CodeFile]", model: Path | None, n_bits: int, trust: tuple[str, ...]) -> str | None:
-    """Return the fingerprint of the model of all files. Raises ValueError if they are of different models."""
-    known = {file.fingerprint: file.path for file in files if file.fingerprint is not None}
-    if model is not None:
-        from proxcode.pipeline import load as load_model
+def _fingerprint(model: Path | None, n_bits: int, trust: tuple[str, ...]) -> dict[str, Path]:
+    """Return the fingerprint of the model of the codes with its file, if it is given."""
+    if model is None:
+        return {}
 
-        known[load_model(model, trusted=trust or None).fingerprint(n_bits)] = model
-    if len(known) > 1:
-        (one, first), (other, second) = list(known.items())[:2]
-        raise ValueError(f"{first} is of the model {one[:12]}, {second} of {other[:12]}: load codes of one model.")
-    return next(iter(known), None)
+    from proxcode.pipeline import load as load_model
+
+    return {load_model(model, trusted=trust or None).fingerprint(n_bits): model}
