@@ -1,15 +1,16 @@
 """Codes of ONNX graphs beside those of `encode`: differing bits, the margins at which they differ, sizes and times.
 
     python benchmarks/onnx_bits.py
-    PROXCODE_DATA=/path/to/data python benchmarks/onnx_bits.py --data synthetic banking77 mnist gist
+    PROXCODE_DATA=/path/to/data python benchmarks/onnx_bits.py --data synthetic digits banking77 mnist gist
 
-Models of 64 bits are fitted to 5,000 samples, SVMs to 1,000 of these. 100,000 others are encoded: as many as the data
-have, then copies of these with noise of a tenth of the standard deviation of each feature. The type of a model is that
-of the samples of its fit; a graph and `encode` get the same samples, in the type of the graph. Margins are those of
-`encode`, in units of their median. Since `encode` of a model in single precision rounds too, `differing_double` counts
-the bits in which a graph differs from `encode` of the same samples in double precision. `differing_single` and
-`largest_single` are what the same graph would give if it computed in single precision. Times are processor seconds of
-all samples in blocks of 8,192, those of onnxruntime with one thread: other work on the machine counts little.
+Models of 64 bits are fitted to 5,000 samples (digits: 1,000), SVMs to 1,000 of these. 100,000 others are encoded: as
+many as the data have, then copies with noise of a tenth of the standard deviation of each feature. The type of a model
+is that of the samples of its fit; a graph and `encode` get the same samples, in the type of the graph. Margins are
+those of `encode`, in units of their median. Since `encode` of a model in single precision rounds too,
+`differing_double` counts the bits in which a graph differs from `encode` of the same samples in double precision.
+`differing_single` and `largest_single` are what the same graph would give if it computed in single precision. Times are
+processor seconds of all samples in blocks of 8,192, those of onnxruntime with one thread: other work on the machine
+counts little.
 """
 
 import argparse
@@ -19,32 +20,37 @@ from pathlib import Path
 from time import process_time
 
 import numpy as np
+from sklearn.datasets import load_digits
 
 from _common import record
 from proxcode import (
     KernelHash,
     LinearHash,
+    Nearest,
     NewClassHash,
     ProximityPreservingCode,
     RotationHash,
     SVMHash,
+    WithinRadius,
     export_onnx,
     unpack,
 )
 from proxcode.export import onnx_model
 
 N_BITS, N_FIT, N_SAMPLES, BLOCK = 64, 5000, 100_000, 8192
-# A hash function, and whether it learns from labels.
+# A hash function, and the proximity that it learns from; None is that of the labels.
 FUNCTIONS = {
-    "KernelHash": (KernelHash(), True),
-    "KernelHash without posteriors": (KernelHash(refine_steps=0), True),
-    "LinearHash": (LinearHash(), True),
-    "SVMHash": (SVMHash(max_samples=1000), True),
-    "RotationHash": (RotationHash(), False),
-    "NewClassHash": (NewClassHash(), True),
+    "KernelHash": (KernelHash(), None),
+    "KernelHash without posteriors": (KernelHash(refine_steps=0), None),
+    "KernelHash by a radius": (KernelHash(), WithinRadius(mean_neighbors=20)),
+    "LinearHash": (LinearHash(), None),
+    "SVMHash": (SVMHash(max_samples=1000), None),
+    "RotationHash": (RotationHash(), Nearest()),
+    "NewClassHash": (NewClassHash(), None),
 }
-# Those that are measured with real data.
-LEARNED_FROM_LABELS = ("KernelHash", "LinearHash", "SVMHash")
+# Those that are measured with larger data.
+WITH_LABELS = ("KernelHash", "LinearHash", "SVMHash")
+SMALL = ("synthetic", "digits")
 # Types of the model and of the graph.
 TYPES = (("float64", "float64"), ("float64", "float32"), ("float32", "float32"))
 
@@ -55,6 +61,8 @@ def load(name):
         rng = np.random.default_rng(0)
         y = rng.integers(0, 20, N_FIT + N_SAMPLES)
         return 0.4 * rng.normal(size=(20, 64))[y] + rng.normal(size=(len(y), 64)), y
+    if name == "digits":
+        return load_digits(return_X_y=True)
     folder = Path(os.environ["PROXCODE_DATA"])
     files = {"mnist": "mnist.npz", "banking77": "banking77_use512.npz", "gist": "cifar10_gist512.npz"}
     with np.load(folder / files[name]) as file:
@@ -65,7 +73,8 @@ def split(X, y):
     """Return samples to fit to, their labels, and samples to encode."""
     rng = np.random.default_rng(0)
     order = rng.permutation(len(X))
-    fitted, others = order[:N_FIT], order[N_FIT:]
+    n_fit = min(N_FIT, 1000 * (len(X) // 1500))
+    fitted, others = order[:n_fit], order[n_fit:]
     new = X[np.resize(others, N_SAMPLES)]
     n_copies = N_SAMPLES - len(others)
     if n_copies > 0:
@@ -107,7 +116,9 @@ def measure(model, samples, path, fitted, dtype):
         "largest_margin": float(sizes[differing].max(initial=0.0) / np.median(sizes)),
         "differing_double": int((bits != (exact >= 0)).sum()),
         "differing_single": int(single.sum()) if dtype == "float32" else "",
-        "largest_single": float(np.abs(exact)[single].max(initial=0.0) / np.median(sizes)),
+        "largest_single": float(np.abs(exact)[single].max(initial=0.0) / np.median(sizes))
+        if dtype == "float32"
+        else "",
         "kilobytes": round(path.stat().st_size / 1024),
         "encode_s": seconds,
         "onnx_s": graph_seconds,
@@ -132,19 +143,20 @@ def in_single_precision(exported):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", nargs="+", default=["synthetic"])
+    parser.add_argument("--data", nargs="+", default=list(SMALL))
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for data in options.data:
             X, y, new = split(*load(data))
-            for name in FUNCTIONS if data == "synthetic" else LEARNED_FROM_LABELS:
-                function, has_labels = FUNCTIONS[name]
+            for name in FUNCTIONS if data in SMALL else WITH_LABELS:
+                function, proximity = FUNCTIONS[name]
                 models = {}
                 for fitted, dtype in TYPES:
                     if fitted not in models:
-                        code = ProximityPreservingCode(N_BITS, hash_function=function, random_state=0)
-                        models[fitted] = code.fit(X.astype(fitted), y if has_labels else None)
+                        parameters = {"proximity": proximity, "hash_function": function, "random_state": 0}
+                        code = ProximityPreservingCode(N_BITS, **parameters)
+                        models[fitted] = code.fit(X.astype(fitted), y if proximity is None else None)
                     found = measure(models[fitted], new.astype(dtype), Path(folder, "model.onnx"), fitted, dtype)
                     rows.append({"data": data, "function": name, "model": fitted, "graph": dtype, **found})
                     print(rows[-1], flush=True)

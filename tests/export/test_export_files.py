@@ -115,9 +115,7 @@ def test_wrong_values_are_refused(name, model, path):
 
 def test_a_graph_that_is_too_large_for_a_file_is_refused(model, path, monkeypatch):
     monkeypatch.setattr("proxcode.export.onnx_file.MAX_BYTES", 10_000)
-    with pytest.raises(
-        ValueError, match=r"^the graph takes [\d,]+ bytes, and an ONNX file has at most 10,000: fit with"
-    ):
+    with pytest.raises(ValueError, match=r"^the graph takes [\d,]+ bytes, and an ONNX file has at most 10,000: "):
         export_onnx(model, path)
     assert not path.exists()
 
