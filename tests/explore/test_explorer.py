@@ -132,8 +132,10 @@ def test_codes_are_found_by_their_ids(explored, ids):
     assert known.suggest({"text": own})["suggestions"][0]["row"] == 12
     neighbors = known.search({"id": own, "k": 5})["neighbors"]
     assert [one["id"] for one in neighbors] == [str(ids[one["row"]]) for one in neighbors]
-    with pytest.raises(ValueError, match="is not stored"):
-        known.search({"id": "gone"})
+    for other in ("gone", "a\0b", "\ud800", ""):
+        with pytest.raises(ValueError, match="is not stored"):
+            known.search({"id": other})
+    assert known.suggest({"text": "\ud800\0"}) == {"suggestions": []}
 
 
 def test_pictures_are_the_vectors(explored):

@@ -230,7 +230,9 @@ class CodeExplorer:
     def _position(self, text: str) -> int:
         """Return the row of an id in text, -1 where there is none."""
         if isinstance(self._ids, StringIds):
-            return -1 if "\0" in text else int(self._ids.positions([text])[0])
+            # No id has NUL, or half a surrogate pair.
+            is_possible = "\0" not in text and text == text.encode(errors="replace").decode()
+            return int(self._ids.positions([text])[0]) if is_possible else -1
         number = int(text) if text.removeprefix("-").isdecimal() and len(text) <= len(str(MAX_ID)) else None
         if number is None or abs(number) > MAX_ID:
             return -1
