@@ -140,7 +140,7 @@ def map_section(
     if n_coloured:
         rare = f"; only the {n_coloured} labels of most samples have one" if len(names) > n_coloured else ""
         seen += f" Colours are labels{rare}."
-        advice += " Labels that lie mixed here can still have codes of their own: the code is learned from labels."
+        advice += " Labels that lie mixed here can still have codes of their own: a code has more than two directions."
     return Section("map", "Map of the samples", tag("div", picture(chart, seen, advice), data("map-data", known)))
 
 
