@@ -29,6 +29,10 @@ COMMANDS = {
         "evaluate api.proxcode new.npy --labels new_labels.npy --train train.npy --force --figure",
         ["api.proxcode", "new.npy", "new_labels.npy", "train.npy"],
     ),
+    "report": (
+        "report api.proxcode new.npy --labels new_labels.npy --texts texts.csv --peers LSH --force -o",
+        ["api.proxcode", "new.npy", "new_labels.npy", "texts.csv"],
+    ),
 }
 CASES = [(command, name) for command, (_, names) in COMMANDS.items() for name in names]
 
@@ -42,6 +46,7 @@ def files(folder, tmp_path, monkeypatch):
     Path("pairs.csv").write_text("0,1,near\n1,2,far\n")
     np.save("ids.npy", np.arange(500))
     Path("class.csv").write_text("a\n" + "1\n2\n" * 250)
+    Path("texts.csv").write_text("text\n" + "one\ntwo\n" * 200)
     return copies
 
 
@@ -108,13 +113,16 @@ LAST_STEPS = {
     "search": "proxcode.files.check_suffix",
     "cut": "proxcode.cli.cut.cut_weights",
     "evaluate": "proxcode.plots.figure_page",
+    "report": "proxcode.report.writing.page",
 }
 
 
 @pytest.mark.parametrize("command", LAST_STEPS)
 @pytest.mark.parametrize("force", [False, True])
 def test_a_file_that_appears_meanwhile_is_replaced_by_force_only(command, force, files, monkeypatch):
-    output = Path({"fit": "m.proxcode", "encode": "c.npy", "evaluate": "f.png"}.get(command, "t.csv"))
+    output = Path(
+        {"fit": "m.proxcode", "encode": "c.npy", "evaluate": "f.png", "report": "r.html"}.get(command, "t.csv")
+    )
     original = resolve_name(LAST_STEPS[command])
 
     def appear(*arguments, **options):

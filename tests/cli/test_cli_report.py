@@ -95,7 +95,7 @@ def test_names_of_peers_may_be_in_small_letters(files):
 
 WRONG = {
     "new.npy -o report.pdf": "report.pdf: expected a report with the suffix .html or .htm.",
-    "new.npy -o items.csv": "items.csv: expected a report",
+    "new.npy -o items.csv --force --texts items.csv:text": "the output items.csv is the input items.csv:text",
     "new.npy -o gone/report.html": "there is no folder gone to write report.html to: make it first.",
     "new.npy --texts new_labels.npy:3": "has shape (400,) and no column '3': omit the column.",
     "vectors.npy --texts items.csv:text": "holds texts of shape (400,) for 500 samples: expected one each.",

@@ -101,8 +101,9 @@ def test_labels_are_numbered_by_their_samples():
     assert labels.sets == [[0], [0, 2], [], [1], [0, 1]]
 
 
-def test_the_map_keeps_distances_of_samples_in_a_plane():
-    flat = RNG.normal(size=(40, 2)) * [5, 1]
+@pytest.mark.parametrize("n_samples", [40, 5])
+def test_the_map_keeps_distances_of_samples_in_a_plane(n_samples):
+    flat = RNG.normal(size=(n_samples, 2)) * [5, 1]
     rotated = flat @ np.linalg.qr(RNG.normal(size=(7, 7)))[0][:2]
     places, words = plane(rotated)
     np.testing.assert_allclose(_distances(places), _distances(flat), atol=1e-9)

@@ -94,13 +94,11 @@ def report(
       proxcode report my.proxcode new.npy --labels new_labels.npy --train vectors.npy \\
         --image-shape 8x8 --texts items.csv:text --peers LSH -o images.html
     """
-    options, others = (
-        ProximityOptions(labels=labels, unlabelled=unlabelled),
-        PeerOptions(lengths, peers, train, train_labels),
-    )
+    options = ProximityOptions(labels=labels, unlabelled=unlabelled)
+    others = PeerOptions(lengths, peers, train, train_labels)
+    check_output(output, force, model, vectors, labels, texts, train, train_labels)
     if output.suffix.lower() not in (".html", ".htm"):
         raise click.ClickException(f"{output}: expected a report with the suffix .html or .htm.")
-    check_output(output, force, model, vectors, labels, texts, train, train_labels)
     header = read_header(model)
     source = LabelledVectors.read(VectorFile(vectors, key, columns), options, header)
     shape = None if image_shape is None else _read_shape(image_shape, header)

@@ -60,7 +60,9 @@ class Labels:
         if isinstance(self.proximity, SharedLabel):
             dense = some.toarray() if hasattr(some, "toarray") else np.asarray(some)
             return [np.flatnonzero(row).tolist() for row in dense]
-        has_label = np.isin(rows, self.labelled).tolist()
+        # `labelled` is in ascending order and not empty where a sample has a label.
+        at = np.minimum(np.searchsorted(self.labelled, rows), max(0, len(self.labelled) - 1))
+        has_label = (self.labelled[at] == rows).tolist() if len(self.labelled) else [False] * len(rows)
         values = some.tolist() if hasattr(some, "tolist") else list(some)
         return [[value] if has else [] for value, has in zip(values, has_label, strict=True)]
 

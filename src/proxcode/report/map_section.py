@@ -64,14 +64,20 @@ def plane(samples: NDArray[Any], method: str = "pca") -> tuple[NDArray[np.float6
     if method == "umap":
         return _umap(samples), "UMAP, which keeps neighbours together but not distances"
     centred = np.asarray(samples, np.float64) - np.mean(samples, axis=0, dtype=np.float64)
-    left, strength, _ = np.linalg.svd(centred, full_matrices=False)
-    places = np.zeros((len(samples), 2))
-    kept = min(2, left.shape[1])
-    places[:, :kept] = left[:, :kept] * strength[:kept]
+    # Of the two matrices of products the smaller one: the singular values of all components are not needed.
+    n_samples, n_features = centred.shape
+    if n_features <= n_samples:
+        variance, directions = np.linalg.eigh(centred.T @ centred)
+        components = centred @ directions[:, :-3:-1]
+    else:
+        variance, directions = np.linalg.eigh(centred @ centred.T)
+        components = directions[:, :-3:-1] * np.sqrt(np.maximum(variance[:-3:-1], 0))
+    places = np.zeros((n_samples, 2))
+    places[:, : components.shape[1]] = components
     # The sign of a component is arbitrary: the sample farthest from the mean lies on the positive side.
     farthest = places[np.abs(places).argmax(axis=0), [0, 1]]
-    total = float((strength**2).sum())
-    share = float((strength[:2] ** 2).sum()) / total if total else 0.0
+    total = float(variance.sum())
+    share = float(variance[-2:].sum()) / total if total > 0 else 0.0
     return places * np.where(farthest < 0, -1, 1), f"the two principal components, {share:.0%} of the variance"
 
 
@@ -134,7 +140,7 @@ def map_section(
     if n_coloured:
         rare = f"; only the {n_coloured} labels of most samples have one" if len(names) > n_coloured else ""
         seen += f" Colours are labels{rare}."
-        advice += " Labels that lie mixed here can still have codes of their own: the code is learned from labels."
+        advice += " Labels that lie mixed here can still have codes of their own: a code has more than two directions."
     return Section("map", "Map of the samples", tag("div", picture(chart, seen, advice), data("map-data", known)))
 
 
