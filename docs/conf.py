@@ -40,20 +40,6 @@ autodoc_typehints = "none"
 autosummary_generate = True
 numpydoc_show_class_members = False
 numpydoc_use_plots = False
-# The constructor is documented in its class, methods of scikit-learn's base classes in scikit-learn.
-autosummary_context = {
-    "hidden_methods": [
-        "__init__",
-        "fit_transform",
-        "get_feature_names_out",
-        "get_metadata_routing",
-        "get_params",
-        "set_fit_request",
-        "set_output",
-        "set_params",
-        "set_score_request",
-    ]
-}
 
 # Examples are run anew when they change.
 sphinx_gallery_conf = {
@@ -120,12 +106,20 @@ def follow_outward_links(app, docname, source):
     source[0] = OUTWARD_LINK.sub(target, source[0])
 
 
+def skip_foreign_members(app, kind, name, member, skip, options):
+    """Leave out members of a class that scikit-learn or Python define, and fields, which its docstring describes."""
+    function = next((getattr(member, form) for form in ("fget", "func", "__func__") if hasattr(member, form)), member)
+    is_own = (getattr(function, "__module__", None) or "").startswith("proxcode")
+    return None if is_own and name != "__init__" else True
+
+
 def take_no_readme_for_a_header(app, config):
     """Leave the README.md of a folder below examples/ out of the gallery: its headers are .rst files."""
     config.sphinx_gallery_conf["source_suffix"] = {".rst": "restructuredtext"}
 
 
 def setup(app):
-    """Connect the functions above, the second one after sphinx-gallery has read its configuration."""
+    """Connect the functions above, the last one after sphinx-gallery has read its configuration."""
     app.connect("source-read", follow_outward_links)
+    app.connect("autodoc-skip-member", skip_foreign_members)
     app.connect("config-inited", take_no_readme_for_a_header, priority=900)

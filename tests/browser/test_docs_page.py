@@ -96,6 +96,13 @@ def test_the_page_of_a_class_has_all_sections(site, new_page):
     assert page.locator("dt[id$='.set_output']").count() == 0
 
 
+def test_the_page_of_a_result_has_its_properties(site, new_page):
+    page = new_page()
+    page.goto(f"{site}/api/generated/proxcode.cut.Cut.html")
+    for name in ("gap", "proved", "frustrated_edges"):
+        assert page.locator(f"dt[id='proxcode.cut.Cut.{name}']").count() == 1
+
+
 def test_the_gallery_shows_figures_and_outputs(site, new_page):
     page = new_page()
     page.goto(f"{site}/gallery/index.html")
