@@ -52,7 +52,7 @@ def test_the_landing_page_follows_the_colours_of_the_system(site, new_page, sche
     background, text = brightness(page, "body", "backgroundColor"), brightness(page, "h1", "color")
     assert (background > 200 and text < 80) if scheme == "light" else (background < 60 and text > 170)
     assert page.locator("h1").inner_text().startswith("proxcode")
-    assert page.locator(".sd-card").count() == 6
+    assert page.locator(".sd-card").count() == 7
     picture = page.locator("article img").first
     assert picture.evaluate("it => it.naturalWidth") > 0
     assert "Near and far pairs" in picture.get_attribute("alt")
