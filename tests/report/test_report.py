@@ -238,10 +238,10 @@ def test_a_pipeline_is_measured_on_what_its_code_takes(write, train, few):
     assert model.fingerprint() in page.words
 
 
-def test_twenty_samples_suffice(write, few):
+def test_twenty_samples_suffice(write, model, few):
     report, page, _ = write(X=few[0][:20], y=few[1][:20])
     assert report.left_out == {}
-    assert len(json.loads(page.data["map-data"])["bits"]) == 20
+    assert json.loads(page.data["map-data"])["bits"] == [code.tobytes().hex() for code in model.encode(few[0][:20])]
 
 
 def test_training_samples_are_recognised(write, train):

@@ -116,7 +116,8 @@ def map_section(
     n_coloured = 0 if labels is None else min(N_SERIES, len(labels.names))
     sets: list[list[int]] = [[] for _ in tips] if labels is None else labels.sets
     names = [] if labels is None else labels.names
-    written = ["".join(map(str, row)) for row in bits.tolist()]
+    # Four bits are a hexadecimal digit: long codes would take most of the page otherwise.
+    written = [row.tobytes().hex() for row in np.packbits(bits, axis=1)]
     known = {"bits": written, "sets": sets, "names": names, "coloured": n_coloured}
     of = f"all {n_all:,} are here" if n_samples == n_all else f"{n_samples:,} of {n_all:,} are here, drawn at random"
     alt = f"Map of {n_samples:,} samples by {drawn_by}, coloured by {'label' if n_coloured else 'bit 1'}."

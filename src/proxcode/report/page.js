@@ -60,7 +60,7 @@ for (const map of document.querySelectorAll(".map[data-map]")) {
     let names;
     if (kind === "bit") {
       const at = Number(number);
-      names = known.bits.map((bits) => (bits[at] === "1" ? "on" : "off"));
+      names = known.bits.map((digits) => ((parseInt(digits[at >> 2], 16) >> (3 - (at & 3))) & 1 ? "on" : "off"));
       legend.replaceChildren(entry(`bit ${at + 1} is 1`, "on"), entry(`bit ${at + 1} is 0`, "off"));
     } else if (kind === "one") {
       const at = Number(number);
