@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Version of the operators, which all releases of onnxruntime and onnxruntime-web since 2022 know, and of the format.
+# Versions of the operators and of the format, of 2022: older than the runtimes in use.
 OPSET, IR_VERSION = 17, 8
 
 

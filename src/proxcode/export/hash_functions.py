@@ -60,8 +60,7 @@ def _add_kernel(graph: Graph, function: KernelHash, samples: Samples, n_bits: in
 
 def _add_linear(graph: Graph, function: LinearHash, samples: Samples, n_bits: int) -> Hashed:
     centred = graph.add("Sub", samples.name, _double(function.center_))
-    scale = np.result_type(samples.dtype, function.center_.dtype).type(function.scale_)
-    return _add_ridge(graph, function, centred, n_bits, unit=float(scale))
+    return _add_ridge(graph, function, centred, n_bits, unit=float(samples.dtype.type(function.scale_)))
 
 
 def _add_ridge(graph: Graph, function: RidgeHash, inputs: str, n_bits: int, unit: float = 1.0) -> Hashed:
