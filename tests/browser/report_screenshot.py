@@ -17,7 +17,7 @@ from proxcode import ProximityPreservingCode, write_report
 IMAGE = Path(__file__).parents[2] / "docs" / "images" / "report.png"
 SIZE = {"width": 1100, "height": 1500}
 # A palette keeps the file small; the page has few colours.
-N_COLOURS = 96
+N_COLOURS = 200
 
 
 def write_page(path):
