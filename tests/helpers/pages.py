@@ -18,6 +18,7 @@ from helpers.command_line import PROGRESS, READ
 from proxcode.cli import main
 
 ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 SHELL = {"bash", "console", "sh", "shell"}
 # Languages of blocks that show something and do not run; with a `$`, or without a language, they may be commands.
 SHOWN = {"", "text"}
@@ -61,7 +62,7 @@ class Block:
 
 def pages(root=ROOT):
     """Return the names of all pages that people write, relative to the root."""
-    built = ("docs/_build", "docs/results/cells", "docs/auto_examples", "docs/generated")
+    built = ("docs/_build", "docs/gallery", "docs/api/generated", "docs/results/cells")
     found = [*root.glob("*.md"), *root.glob("docs/**/*.md"), *root.glob("examples/**/*.md")]
     names = sorted(path.relative_to(root).as_posix() for path in found)
     return [name for name in names if not name.startswith(built) and "node_modules" not in name]
