@@ -13,6 +13,20 @@ from proxcode import ProximityPreservingCode
 
 # Blocks that run_page does not run, by page and line: the reason, or the test that runs them.
 NOT_RUN = {
+    ("docs/explore.md", "import csv"): "tests/explore/test_explore_page.py",
+    (
+        "docs/explore.md",
+        "proxcode fit vectors.npy --labels labels.npy --bits 64 -o digits.proxcode",
+    ): "tests/explore/test_explore_page.py",
+    ("docs/explore.md", "import proxcode"): "tests/explore/test_explore_page.py",
+    (
+        "docs/browser.md",
+        "make browser",
+    ): "needs node, and serves until Ctrl-C; make test-browser builds and opens the page",
+    (
+        "docs/browser.md",
+        'import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";',
+    ): "JavaScript of the page that make test-browser opens",
     ("docs/clickhouse.md", "CREATE TABLE documents ON CLUSTER my_cluster"): "needs a cluster of ClickHouse servers",
     ("docs/postgresql.md", "pip install 'proxcode[postgres]'"): "tests/stores/test_postgresql_page.py",
     ("docs/postgresql.md", "import numpy as np"): "tests/stores/test_postgresql_page.py",
@@ -111,6 +125,11 @@ def prepare_parquet(digits):
         parquet.write_table(table({"vector": vectors, "class": y[rows]}), f"vectors/{number}.parquet")
 
 
+def prepare_report(digits):
+    prepare_vectors(digits)
+    save_column("items.csv", "text", [f"a handwritten {label}" for label in digits[1][1000:]])
+
+
 def prepare_updating(digits):
     X, y = digits
     old, new = np.flatnonzero(y < 9), np.flatnonzero(y == 9)
@@ -133,6 +152,7 @@ PREPARED = {
     "docs/labels_and_files.md": prepare_labels_and_files,
     "docs/many_files.md": prepare_many_files,
     "docs/pipelines.md": prepare_vectors,
+    "docs/report.md": prepare_report,
     "docs/scale.md": prepare_parquet,
     "docs/updating.md": prepare_updating,
 }
