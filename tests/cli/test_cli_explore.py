@@ -95,6 +95,7 @@ FAIL = {
     "vectors": ("codes.npy --vectors new.npy", "new.npy holds .* vectors for .* codes"),
     "ids": ("codes.npy --ids new_labels.npy", "new_labels.npy holds .* ids for .* codes"),
     "shape alone": ("codes.npy --image-shape 8x8", "pass these too"),
+    "columns alone": ("codes.npy --columns 0,1", "--key and --columns apply to --vectors: pass these too"),
     "shape": ("codes.npy --vectors train.npy --image-shape 8x9", "image shape 8x9 has 72 numbers"),
     "no shape": ("codes.npy --vectors train.npy --image-shape big", "expected HEIGHTxWIDTH"),
     "another model": ("other.index", "codes of different models cannot be compared"),

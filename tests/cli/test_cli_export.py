@@ -37,7 +37,7 @@ def test_examples_of_the_help_run(folder, model, path, monkeypatch):
 
 
 def test_options(folder, model, path, new):
-    arguments = ["--dtype", "float64", "--bits", 7, "--outputs", "margins,codes"]
+    arguments = ["--dtype", "float64", "--bits", 7, "--outputs", "margins, codes"]
     record = record_of("export", folder / "api.proxcode", "-o", path, *arguments, "--force")
     assert record == {"model": str(path), "bytes": path.stat().st_size, "bits": 7, "type": "float64"}
     codes, margins = onnxruntime.InferenceSession(path).run(None, {"X": new[0]})

@@ -6,10 +6,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
+from sklearn.exceptions import NotFittedError
 
 from proxcode import HammingIndex, ProximityPreservingCode
-from proxcode.explore import CodeExplorer
+from proxcode.explore import CodeExplorer, Items
 from proxcode.hamming import distances
+from proxcode.storage.texts import Texts
 
 
 def unpacked(record):
@@ -165,6 +168,9 @@ def test_what_does_not_fit_is_refused(explored):
     for wrong, sentence in (
         ({"labels": y[:5]}, "labels has 5 rows for 300 codes"),
         ({"vectors": X[:5]}, "vectors has 5 rows for 300 codes"),
+        ({"vectors": X[:, :5]}, r"vectors has shape \(300, 5\): expected 64 numbers for each code"),
+        ({"vectors": X[:, 0]}, r"vectors has shape \(300,\): expected 64 numbers for each code"),
+        ({"labels": csr_matrix(np.eye(10)[y])}, r"labels has shape \(\): expected one label for each code"),
         ({"image_shape": "8x8"}, "pass vectors"),
         ({"vectors": X, "image_shape": "8x9"}, "image shape 8x9 has 72 numbers"),
         ({"ids": [1, 2]}, "2 entries for 300 codes"),
@@ -175,10 +181,46 @@ def test_what_does_not_fit_is_refused(explored):
             CodeExplorer(model, codes, **wrong)
     with pytest.raises(ValueError, match="no rows"):
         CodeExplorer(model, codes[:0])
+    with pytest.raises(TypeError, match=r"^model='m': expected a ProximityPreservingCode or a CodePipeline\.$"):
+        CodeExplorer("m", codes)
+    with pytest.raises(NotFittedError):
+        CodeExplorer(ProximityPreservingCode(), codes)
+    for columns in ({}, {"a": Texts.of(["x"]), "b": Texts.of(["y", "z"])}):
+        with pytest.raises(ValueError, match="expected at least one, all of one length"):
+            Items(columns)
+
+
+def test_vectors_may_be_a_list_and_hold_what_is_no_number(explored):
+    explorer, X, _, _ = explored
+    vectors = X.tolist()
+    vectors[0][3] = math.nan
+    other = CodeExplorer(explorer.model, explorer.codes, vectors=vectors, image_shape="8x8")
+    pictures = [one.search({"row": 5})["query"]["image"] for one in (explorer, other)]
+    assert pictures[0] == pictures[1]
+    assert other.search({"row": 0})["query"]["image"].startswith("data:image/png")
+
+
+def test_negative_ids_of_any_size_are_found(explored):
+    explorer = explored.explorer
+    ids = -np.arange(300) - (2**63 - 1 - 299)
+    other = CodeExplorer(explorer.model, explorer.codes, ids=ids)
+    assert other.search({"id": int(ids[-1])})["query"]["row"] == 299
+    assert other.suggest({"text": str(ids[7])})["suggestions"][0]["row"] == 7
+
+
+def test_names_on_the_map_are_short_and_never_empty(explored):
+    explorer = explored.explorer
+    titles = Texts.of(["", "a" * 100, "two\nlines"])
+    some = CodeExplorer(explorer.model, explorer.codes[:3], items=Items({"title": titles}), labels=["x", "", None])
+    assert some.names(np.arange(3)) == ["0\nx", f"{'a' * 79}…", "two lines"]
 
 
 def test_labels_of_an_indicator_matrix_and_missing_labels(explored):
     explorer = explored[0]
+    column = CodeExplorer(explorer.model, explorer.codes[:2], labels=np.array([[7], [8]]))
+    assert [column.search({"row": row})["query"]["label"] for row in (0, 1)] == ["7", "8"]
+    names = CodeExplorer(explorer.model, explorer.codes[:2], labels=["cat", math.nan])
+    assert [names.search({"row": row})["query"]["label"] for row in (0, 1)] == ["cat", ""]
     several = CodeExplorer(explorer.model, explorer.codes[:2], labels=np.array([[0, 1, 1], [0, 0, 0]]))
     assert [several.search({"row": row})["query"]["label"] for row in (0, 1)] == ["1, 2", ""]
     some = CodeExplorer(explorer.model, explorer.codes[:2], labels=[3.0, math.nan])

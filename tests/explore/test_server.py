@@ -3,7 +3,10 @@
 import json
 import re
 import socket
+import struct
 from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from time import sleep
 from urllib.parse import urlsplit
 
 import pytest
@@ -189,6 +192,92 @@ def test_a_request_must_be_json_of_a_known_and_limited_size(client, server):
     assert client.send("POST", path, raw_headers=[host, ("Content-Type", "application/json")]).status == 411
     chunked = [host, ("Content-Type", "application/json"), ("Content-Length", "2"), ("Transfer-Encoding", "chunked")]
     assert client.send("POST", path, b"{}", raw_headers=chunked).status == 411
+
+
+def sent(server, *parts, silence=20):
+    """Send bytes over one connection, with a pause after each part; return what is answered until it is silent."""
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=silence) as connection:
+        answer = b""
+        for part in parts:
+            connection.sendall(part.encode())
+            if part is not parts[-1]:
+                answer += connection.recv(65_536)
+        while block := connection.recv(65_536):
+            answer += block
+        return answer.decode()
+
+
+def request_of(server, method, name, *headers):
+    host = f"Host: 127.0.0.1:{server.server_port}"
+    return "\r\n".join([f"{method} /{server.token}/{name} HTTP/1.1", host, *headers, "", ""])
+
+
+JSON_TYPE = "Content-Type: application/json"
+
+
+@pytest.mark.parametrize("header", ["Content-Length: {}", "Transfer-Encoding: chunked"])
+def test_the_content_of_a_get_is_not_taken_for_another_request(server, header):
+    hidden = request_of(server, "POST", "suggest", JSON_TYPE, "Content-Length: 2") + "{}"
+    answer = sent(server, request_of(server, "GET", "", header.format(len(hidden))) + hidden)
+    assert answer.startswith("HTTP/1.1 400 ")
+    assert answer.count("HTTP/1.1") == 1
+    assert "a GET here has no content: send none." in answer
+
+
+def test_two_lengths_are_refused(server):
+    lengths = "Content-Length: 2", "Content-Length: 40"
+    answer = sent(server, request_of(server, "POST", "suggest", JSON_TYPE, *lengths) + "{}")
+    assert answer.startswith("HTTP/1.1 411 ")
+    assert answer.count("HTTP/1.1") == 1
+
+
+def test_a_client_that_waits_before_it_sends_is_answered_at_once(server):
+    headers = JSON_TYPE, "Content-Length: 11", "Expect: 100-continue", "Connection: close"
+    answer = sent(server, request_of(server, "POST", "search", *headers), '{"row": 12}', silence=5)
+    assert answer.startswith("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")
+    assert '"row": 12' in answer
+
+
+def test_content_that_does_not_arrive_is_a_timeout(server, monkeypatch):
+    monkeypatch.setattr("proxcode.explore.server.Handler.timeout", 0.2)
+    answer = sent(server, request_of(server, "POST", "search", JSON_TYPE, "Content-Length: 30") + "{")
+    assert answer.startswith("HTTP/1.1 408 ")
+    assert "the rest of the request did not arrive: send it again." in answer
+
+
+def test_a_browser_that_leaves_before_its_answer_is_no_error(server, client, monkeypatch, capfd):
+    asked, left = Event(), Event()
+
+    def slow(_):
+        asked.set()
+        left.wait(20)
+        return {"text": "x" * 10_000_000}
+
+    monkeypatch.setitem(server.routes, "search", server.routes["search"]._replace(answer=slow))
+    connection = socket.create_connection(("127.0.0.1", server.server_port), timeout=20)
+    connection.sendall((request_of(server, "POST", "search", JSON_TYPE, "Content-Length: 2") + "{}").encode())
+    assert asked.wait(20)
+    # Reset, as by a tab that is closed.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+    ended = []
+    ending = server.shutdown_request
+    monkeypatch.setattr(server, "shutdown_request", lambda request: (ending(request), ended.append(request)))
+    left.set()
+    while not ended:
+        sleep(0.01)
+    assert capfd.readouterr().err == ""
+    assert client.post("suggest", {"text": "nine"}).status == 200
+
+
+def test_a_server_that_cannot_begin_frees_its_port(explored, monkeypatch):
+    sockets = []
+    bind = ExploreServer.server_bind
+    monkeypatch.setattr(ExploreServer, "server_bind", lambda self: (bind(self), sockets.append(self.socket)))
+    monkeypatch.setattr(explored[0], "warm_up", lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        ExploreServer(explored[0])
+    assert sockets[0].fileno() == -1
 
 
 def test_a_request_as_large_as_allowed_is_read(client):

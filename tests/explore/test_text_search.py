@@ -70,6 +70,10 @@ def test_what_spans_two_strings_is_not_found():
     assert TextSearch(Texts.of(["ab", "cd"])).find("bc", 9).tolist() == []
 
 
+def test_nul_is_found_nowhere():
+    assert len(TextSearch(Texts.of(["ab", "abc"])).find("ab\0", 5)) == 0
+
+
 def test_an_empty_text_gives_the_first_strings():
     search = TextSearch(Texts.of(["b", "a", "c"]))
     assert search.find("", 2).tolist() == [0, 1]

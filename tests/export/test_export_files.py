@@ -193,8 +193,18 @@ def test_many_samples_are_compared_in_blocks(model, path, new, monkeypatch):
     export_onnx(model, path)
     monkeypatch.setattr("proxcode.export.comparison.BLOCK", 150)
     assert differing_bits(model, path, new[0]).n_samples == 400
+    monkeypatch.setattr("proxcode.export.comparison.MAX_MEDIAN", 100)
+    assert differing_bits(model, path, new[0]).median == np.median(np.abs(model.scores(new[0]))[::4])
     empty = differing_bits(model, path, new[0][:0])
     assert (empty.n_samples, empty.median, empty.largest) == (0, 0.0, 0.0)
+
+
+def test_what_cannot_be_compared_is_refused_in_one_sentence(model, path, new):
+    export_onnx(model, path)
+    with pytest.raises(ValueError, match="X has 5 features, but ProximityPreservingCode is expecting 64 features"):
+        differing_bits(model, path, new[0][:, :5])
+    with pytest.raises(TypeError, match=r"^model='m': expected a ProximityPreservingCode or a CodePipeline\.$"):
+        differing_bits("m", path, new[0])
 
 
 def test_files_of_other_models_are_not_compared(model, path, train, new):

@@ -59,6 +59,24 @@ def test_arrow_columns_become_text_without_lists_and_bytes(tmp_path, suffix):
     }
 
 
+def test_arrow_columns_that_nobody_can_read_are_left_out(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    columns = {
+        "interval": pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+        "bytes": pa.array([b"\xff"], pa.binary_view()),
+        "repeated bytes": pa.array([b"\xff"]).dictionary_encode(),
+        "list": pa.array([[1]], pa.list_view(pa.int8())),
+        "name": pa.array(["lamp"], pa.string_view()),
+        "kind": pa.array(["light"]).dictionary_encode(),
+        "time": pa.array([5], pa.duration("s")),
+    }
+    path = tmp_path / "items.arrow"
+    table = pa.table(columns)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+    assert cells(read_text_columns(path)) == {"name": ["lamp"], "kind": ["light"], "time": ["5"]}
+
+
 def test_lines_and_columns_without_names(tmp_path):
     (tmp_path / "items.txt").write_text("one\n\n<b>three</b>\n")
     assert cells(read_text_columns(tmp_path / "items.txt")) == {"text": ["one", "", "<b>three</b>"]}

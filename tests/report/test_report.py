@@ -7,11 +7,13 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import StandardScaler
 
 from helpers.html_pages import Page
-from proxcode import CodePipeline, Nearest, ProximityPreservingCode, SharedLabel, WithinRadius, write_report
+from proxcode import CodePipeline, LinearHash, Nearest, ProximityPreservingCode, SharedLabel, WithinRadius, write_report
 from proxcode.evaluation import evaluate, evaluate_search
 from proxcode.report.markup import number
 
@@ -229,6 +231,12 @@ def test_several_labels_per_sample(write, train, few):
     assert sorted(map(len, sets)) == sorted(indicator[1].sum(axis=1).tolist())
 
 
+def test_without_labels_in_common_searches_are_left_out_too(write, few):
+    report, page, _ = write(y=np.eye(160, dtype=int))
+    assert set(report.left_out) == {"pairs", "search"}
+    assert "none of the 160 queries has a relevant sample (at least one label in common)" in page.words
+
+
 def test_a_pipeline_is_measured_on_what_its_code_takes(write, train, few):
     code = ProximityPreservingCode(16, random_state=0)
     model = CodePipeline([("scale", StandardScaler()), ("code", code)]).fit(*train)
@@ -244,8 +252,9 @@ def test_twenty_samples_suffice(write, model, few):
     assert json.loads(page.data["map-data"])["bits"] == [code.tobytes().hex() for code in model.encode(few[0][:20])]
 
 
-def test_training_samples_are_recognised(write, train):
-    assert "new samples will do worse" in write(X=train[0], y=train[1])[1].words
+def test_training_samples_are_recognised(write, few):
+    model = ProximityPreservingCode(8, hash_function=LinearHash(refine_steps=0), random_state=0).fit(*few)
+    assert "new samples will do worse" in write(model)[1].words
     assert "new samples will do worse" not in write()[1].words
 
 
@@ -265,6 +274,41 @@ def test_a_map_by_umap(write, few, monkeypatch):
     monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=UMAP))
     assert "UMAP, which keeps neighbours together but not distances" in write(map="umap")[1].words
     assert fitted == [{"n_neighbors": 15, "random_state": 0}]
+
+
+def test_texts_are_those_of_the_samples_in_their_order(write, few):
+    shuffled = np.random.default_rng(0).permutation(160)
+    texts = pd.Series([f"text {k}" for k in range(160)])[shuffled]
+    _, _, document = write(X=few[0][shuffled], y=few[1][shuffled], texts=texts)
+    shown = re.findall(r'data-tip="sample (\d+)\nlabel \d+\ntext (\d+)"', document)
+    assert [(int(row), int(text)) for row, text in shown] == list(enumerate(shuffled.tolist()))
+
+
+def test_missing_texts_are_empty(write):
+    texts = [None, float("nan"), "", "word"] * 40
+    tips = re.findall(r'data-tip="sample \d+\nlabel \d+(\n\w+)?"', write(texts=texts)[2])
+    assert tips == ["", "", "", "\nword"] * 40
+
+
+def test_what_is_no_fitted_model_or_no_list_of_texts_is_refused(write):
+    with pytest.raises(TypeError, match=r"^model='m': expected a ProximityPreservingCode or a CodePipeline\.$"):
+        write("m")
+    with pytest.raises(NotFittedError):
+        write(ProximityPreservingCode())
+    with pytest.raises(TypeError, match=r"^texts='aaa': expected one text per sample, not a single one\.$"):
+        write(texts="aaa")
+    with pytest.raises(TypeError, match=r"^image shape 64: expected a tuple of integers or a string, as in 28x28\.$"):
+        write(image_shape=64)
+
+
+def test_wrong_arguments_are_refused_before_pairs_are_measured(write, monkeypatch):
+    monkeypatch.setattr("proxcode.report.writing.measure", lambda *_: pytest.fail("pairs were measured"))
+    monkeypatch.setitem(sys.modules, "umap", None)
+    for wrong, kind in (({"texts": ["one"]}, ValueError), ({"image_shape": "9x9"}, ValueError)):
+        with pytest.raises(kind):
+            write(**wrong)
+    with pytest.raises(ImportError, match="umap-learn is not installed"):
+        write(map="umap")
 
 
 WRONG = {

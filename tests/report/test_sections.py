@@ -12,7 +12,7 @@ from helpers.html_pages import Page
 from proxcode import pack, unpack
 from proxcode.report.charts import Frame, doubling, linear, percent
 from proxcode.report.code_sections import bit_correlation, bits_section, distance_section, random_pair_counts
-from proxcode.report.images import png, thumbnails
+from proxcode.report.images import pixel_range, png, thumbnails
 from proxcode.report.map_section import MapLabels, map_section, plane
 from proxcode.report.page import page, style_sheet
 
@@ -50,6 +50,15 @@ def test_thumbnails_of_planes_and_of_pixels_are_equal():
     by_planes = thumbnails(planes, (3, 4, 6), 0, 255)[0]
     assert by_planes == thumbnails(image.reshape(1, -1), (4, 6, 3), 0, 255)[0]
     assert np.array_equal(pixels_of(by_planes), image[0].astype(np.uint8))
+
+
+def test_numbers_that_are_no_pixels_are_black_and_do_not_set_the_range():
+    samples = np.array([[0.0, 4.0], [np.nan, 2.0], [np.inf, -np.inf]])
+    assert pixel_range(samples) == (0.0, 4.0)
+    assert pixel_range(samples[2:]) == (0.0, 1.0)
+    assert pixel_range(samples[:1].astype(np.uint8)) == (0.0, 255.0)
+    expected = [png(np.array([row], np.uint8)) for row in ([0, 255], [0, 128], [255, 0])]
+    assert thumbnails(samples, (1, 2), 0.0, 4.0) == expected
 
 
 def test_correlation_is_that_of_numpy():
@@ -106,8 +115,17 @@ def test_the_map_keeps_distances_of_samples_in_a_plane(n_samples):
     flat = RNG.normal(size=(n_samples, 2)) * [5, 1]
     rotated = flat @ np.linalg.qr(RNG.normal(size=(7, 7)))[0][:2]
     places, words = plane(rotated)
-    np.testing.assert_allclose(_distances(places), _distances(flat), atol=1e-9)
+    unit = np.abs(rotated).max()
+    np.testing.assert_allclose(unit * _distances(places), _distances(flat), atol=1e-9)
     assert words == "the two principal components, 100% of the variance"
+
+
+def test_the_map_of_huge_samples_is_that_of_others():
+    samples = RNG.normal(size=(40, 7))
+    for huge in (samples * 2.0**700, samples * 2.0**-700):
+        places, words = plane(huge)
+        np.testing.assert_allclose(places, plane(samples)[0], rtol=1e-9)
+        assert words == plane(samples)[1]
 
 
 def _distances(samples):

@@ -62,6 +62,8 @@ def explore(
     """
     if image_shape is not None and vectors is None:
         raise click.UsageError("--image-shape is the shape of --vectors: pass these too.")
+    if vectors is None and (key or columns):
+        raise click.UsageError("--key and --columns apply to --vectors: pass these too.")
 
     from proxcode.files import open_codes
 
@@ -98,7 +100,8 @@ def explore(
         vectors=opened,
         image_shape=image_shape,
     )
-    _serve(ExploreServer(explorer, port, command=_report_command(model, vectors, labels, image_shape)))
+    of_report = {"labels": labels, "image-shape": image_shape, "key": key, "columns": columns}
+    _serve(ExploreServer(explorer, port, command=_report_command(model, vectors, of_report)))
 
 
 def _code_length(file: "CodeFile", bits: int | None, header: ModelHeader) -> int:
@@ -156,11 +159,10 @@ def _check_rows(source: str, name: str, n_rows: int, n_codes: int) -> None:
         raise ValueError(f"{source} holds {n_rows:,} {name} for {n_codes:,} codes: expected one for each.")
 
 
-def _report_command(model: Path, vectors: Path | None, labels: str | None, image_shape: str | None) -> str:
+def _report_command(model: Path, vectors: Path | None, options: dict[str, str | None]) -> str:
     """Return the command that writes the report to a file."""
-    options = [f"--labels={labels}"] if labels is not None else []
-    options += [f"--image-shape={image_shape}"] if image_shape is not None else []
-    return shlex.join(["proxcode", "report", str(model), str(vectors), *options, "-o", "report.html"])
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    return shlex.join(["proxcode", "report", str(model), str(vectors), *given, "-o", "report.html"])
 
 
 def _serve(server: "ExploreServer") -> None:

@@ -70,7 +70,7 @@ def export(
     check_bits(header, bits)
     if check is None and (key or columns):
         raise click.UsageError("--key and --columns apply to the vectors of --check: pass --check too.")
-    names = None if outputs is None else outputs.split(",")
+    names = None if outputs is None else [name.strip() for name in outputs.split(",")]
     if check is not None and names is not None and "codes" not in names:
         raise click.UsageError(f"--check compares codes, which --outputs {outputs} leaves out: add codes.")
     source = None if check is None else VectorFile(check, key, columns)

@@ -140,16 +140,14 @@ def _read_shape(image_shape: str, header: ModelHeader) -> tuple[int, ...]:
     return shape
 
 
-def _read_texts(source: str, n_samples: int) -> tuple[list[str], dict[str, InputFile]]:
-    """Read one text per sample; a missing one is empty."""
+def _read_texts(source: str, n_samples: int) -> tuple[list[Any], dict[str, InputFile]]:
+    """Read one text per sample."""
     from proxcode.files import split_column, take_labels
 
     found, taken, _ = take_labels(source).for_samples(n_samples)
     if found.ndim != 1 or len(found) != n_samples:
         raise ValueError(f"{source} holds texts of shape {found.shape} for {n_samples} samples: expected one each.")
-    # A missing cell is None among texts, and NaN, which differs from itself, among numbers.
-    texts = ["" if text is None or text != text else str(text) for text in found.tolist()]  # noqa: PLR0124
-    return texts, {"texts": InputFile(split_column(source)[0], taken, len(texts), unit="texts")}
+    return found.tolist(), {"texts": InputFile(split_column(source)[0], taken, n_samples, unit="texts")}
 
 
 def _reads_labels(source: LabelledVectors, given: Any, fitted: Any) -> "SameLabel | SharedLabel | Any":

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from proxcode.evaluation.all_pairs import NoPairsError
 from proxcode.evaluation.rankings import Ranking
 from proxcode.evaluation.relevance import Relevance
 from proxcode.metrics import Counts, mean_average_precision, precision_at
@@ -90,7 +91,7 @@ def measure(
                 sums.merge(part)
             progress.update(queries.stop - queries.start)
     if total[0].n_with_relevant == 0:
-        raise ValueError(
+        raise NoPairsError(
             f"none of the {n_queries} queries has a relevant sample ({relevance.meaning}) in the database: pass other "
             "queries or more samples."
         )

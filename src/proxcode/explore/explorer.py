@@ -11,30 +11,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.evaluation._kernels import count_grades
 from proxcode.explore.items import Items
-from proxcode.explore.vectors import read_vector
+from proxcode.explore.vectors import check_vectors, read_vector
 from proxcode.hamming import check_codes, to_words
-from proxcode.report.images import check_shape, parse_shape, thumbnails
+from proxcode.pipeline import Model, check_fitted_model
+from proxcode.report.images import check_shape, parse_shape, pixel_range, thumbnails
+from proxcode.report.markup import shortened
 from proxcode.search import HammingIndex
 from proxcode.search.string_ids import StringIds, ids_for
 from proxcode.stores.ids import MAX_ID, Ids
-from proxcode.utils.labels import is_missing
+from proxcode.utils.labels import is_missing, one_column
 from proxcode.utils.validation import check_integer
-
-if TYPE_CHECKING:
-    from proxcode.pipeline import Model
 
 Rows = NDArray[np.int64]
 # Largest number of neighbours of an answer, of suggestions, and of characters to search for.
 MAX_K, MAX_SUGGESTIONS, MAX_TEXT = 1000, 50, 1000
-# Vectors whose smallest and largest number are black and white; bytes are shown as they are.
-PROBED = 1000
 
 
 class CodeExplorer:
@@ -87,6 +84,7 @@ class CodeExplorer:
         vectors: NDArray[Any] | None = None,
         image_shape: tuple[int, ...] | str | None = None,
     ) -> None:
+        check_fitted_model(model)
         self.model = model
         self.n_bits = model.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, model.n_bits_)
         self.codes = check_codes(codes, self.n_bits)
@@ -97,19 +95,18 @@ class CodeExplorer:
         self.index.check_model(model)
         self.index.add(self.codes)
         self.radius = int(model.history_[self.n_bits - 1].radius)
-        self.items, self.vectors = items, vectors
-        self.labels = None if labels is None else np.asarray(labels)
-        self._check_lengths(items=items, labels=self.labels, vectors=vectors)
+        self.items = items
+        self.labels = None if labels is None else _label_array(labels)
+        self.vectors = None if vectors is None else check_vectors(vectors, int(model.n_features_in_))
+        self._check_lengths(items=items, labels=self.labels, vectors=self.vectors)
         self._words, self._one_grade = to_words(self.codes), np.zeros(len(self.codes), np.uint8)
         self._ids = None if ids is None else _known_ids(len(self.codes), ids)
         self.image_shape = None if image_shape is None else parse_shape(image_shape)
         if self.image_shape is not None:
-            if vectors is None:
+            if self.vectors is None:
                 raise ValueError(f"image_shape={image_shape}: pass vectors, whose pictures are shown, too.")
-            check_shape(self.image_shape, vectors.shape[1])
-            some = vectors[np.linspace(0, len(vectors) - 1, min(PROBED, len(vectors))).astype(np.int64)]
-            is_bytes = vectors.dtype == np.uint8
-            self._black, self._white = (0.0, 255.0) if is_bytes else (float(np.min(some)), float(np.max(some)))
+            check_shape(self.image_shape, self.vectors.shape[1])
+            self._black, self._white = pixel_range(self.vectors)
 
     def _check_lengths(self, **given: Any) -> None:
         for name, values in given.items():
@@ -233,8 +230,9 @@ class CodeExplorer:
             # No id has NUL, or half a surrogate pair.
             is_possible = "\0" not in text and text == text.encode(errors="replace").decode()
             return int(self._ids.positions([text])[0]) if is_possible else -1
-        number = int(text) if text.removeprefix("-").isdecimal() and len(text) <= len(str(MAX_ID)) else None
-        if number is None or abs(number) > MAX_ID:
+        digits = text.removeprefix("-")
+        number = int(text) if digits.isdecimal() and len(digits) <= len(str(MAX_ID)) else None
+        if number is None or not -MAX_ID <= number <= MAX_ID:
             return -1
         return int((self._ids or Ids(len(self.codes))).positions([number])[0])
 
@@ -269,11 +267,12 @@ class CodeExplorer:
 
     def names(self, rows: Rows) -> list[str]:
         """Return a short name of some codes: their searched column, id or row number, and their label."""
-        return [
-            f"{one['cells'][0][:80] if 'cells' in one else one.get('id', one['row'])}"
-            + (f"\n{one['label'][:80]}" if one.get("label") else "")
-            for one in self._described(rows, in_full=False)
-        ]
+        names = []
+        for one in self._described(rows, in_full=False):
+            name = one["cells"][0] if one.get("cells") else ""
+            lines = name or one.get("id", one["row"]), one.get("label", "")
+            names.append("\n".join(shortened(line, 80) for line in lines if line != ""))
+        return names
 
     def label_sets(self, rows: Rows) -> list[list[str]]:
         """Return the labels of some codes, in text; none without labels."""
@@ -282,6 +281,15 @@ class CodeExplorer:
         if self.labels.ndim == 2:
             return [list(map(str, np.flatnonzero(row))) for row in self.labels[rows]]
         return [[text] if (text := _label_text(label)) else [] for label in self.labels[rows]]
+
+
+def _label_array(labels: ArrayLike) -> NDArray[Any]:
+    """Return labels as an array; NaN and None in a list of strings stay what they are."""
+    values = one_column(labels)
+    array = values if isinstance(values, np.ndarray) else np.array(values, object)
+    if array.ndim not in (1, 2):
+        raise ValueError(f"labels has shape {array.shape}: expected one label for each code, or a matrix of 0 and 1.")
+    return array
 
 
 def _known_ids(n_codes: int, ids: ArrayLike) -> Ids | StringIds:

@@ -34,6 +34,9 @@ class Items:
     """
 
     def __init__(self, columns: Mapping[str, Texts], searched: str | None = None) -> None:
+        lengths = {name: len(column.ends) for name, column in columns.items()}
+        if len(set(lengths.values())) != 1:
+            raise ValueError(f"columns of items have the lengths {lengths}: expected at least one, all of one length.")
         if searched is not None and searched not in columns:
             raise ValueError(f"there is no column {searched!r} of items: expected one of {', '.join(columns)}.")
         first = searched or next((name for name, column in columns.items() if _holds_text(column)), next(iter(columns)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from proxcode.explore.explorer import CodeExplorer
 from proxcode.explore.page import Page, served
-from proxcode.report.labels import subset
+from proxcode.report.subsets import subset
 from proxcode.report.writing import write_report
 
 # Samples that are measured, drawn at random: a reader waits for the report.

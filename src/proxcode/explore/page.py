@@ -15,10 +15,10 @@ import numpy as np
 
 from proxcode.hamming import unpack
 from proxcode.report.code_sections import bits_section, distance_section
-from proxcode.report.labels import subset
 from proxcode.report.map_section import MAX_SAMPLES, MapLabels, map_section, plane
 from proxcode.report.markup import Html, joined, tag
 from proxcode.report.page import Section, Tile, data, page
+from proxcode.report.subsets import subset
 
 if TYPE_CHECKING:
     from proxcode.explore.explorer import CodeExplorer

@@ -5,7 +5,8 @@ What a request must pass, in this order:
 1. the Host header is that of this server, so that a foreign name that resolves to 127.0.0.1 gets nothing,
 2. the address has the token, which is random for each server and compared in constant time,
 3. the rest of the address is one of a few known names: there is no way from an address to a file,
-4. the method is that of the name; a POST is JSON of a limited size, and not sent by a page of another origin.
+4. the method is that of the name; a POST is JSON of a limited size, and not sent by a page of another origin,
+5. the length of the request is unambiguous: bytes that were not read would be taken for the next request.
 
 Answers are pages or JSON; an error is an object with one sentence, "error".
 """
@@ -14,6 +15,7 @@ import json
 import secrets
 import socket
 import socketserver
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -100,21 +102,21 @@ class ExploreServer(ThreadingHTTPServer):
         except OSError as error:
             raise ValueError(f"port={port}: {error.strerror}; choose another port, or 0 for any free one.") from error
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
-        explorer.warm_up()
-        page = render_page(explorer)
-        self.routes = {
-            "": Route("GET", lambda _: page),
-            "search": Route("POST", explorer.search),
-            "suggest": Route("POST", explorer.suggest),
-        }
-        if explorer.vectors is not None:
-            report = LiveReport(explorer, command or "write_report('report.html', model, vectors, labels)")
-            self.routes["report"] = Route("GET", lambda _: report.page())
+        try:
+            self.routes = _routes(explorer, command or "write_report('report.html', model, vectors, labels)")
+        except BaseException:
+            self.server_close()
+            raise
 
     def server_bind(self) -> None:
         """Bind the socket, without the name of this machine, which might be asked for over a network."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a browser that left before its answer was complete; print the traceback of any other error."""
+        if not isinstance(sys.exception(), OSError):
+            super().handle_error(request, client_address)
 
     @property
     def hosts(self) -> tuple[str, str]:
@@ -143,6 +145,21 @@ class ExploreServer(ThreadingHTTPServer):
         self.stop()
 
 
+def _routes(explorer: CodeExplorer, command: str) -> dict[str, Route]:
+    """Return the known names; all that a first search needs is then ready."""
+    explorer.warm_up()
+    page = render_page(explorer)
+    routes = {
+        "": Route("GET", lambda _: page),
+        "search": Route("POST", explorer.search),
+        "suggest": Route("POST", explorer.suggest),
+    }
+    if explorer.vectors is not None:
+        report = LiveReport(explorer, command)
+        routes["report"] = Route("GET", lambda _: report.page())
+    return routes
+
+
 class Handler(BaseHTTPRequestHandler):
     """One connection; see the module for what a request must pass."""
 
@@ -158,9 +175,11 @@ class Handler(BaseHTTPRequestHandler):
         except RefusedError as refused:
             self._send_error(refused.status, str(refused))
         except (ValueError, TypeError) as error:
-            self._send_error(HTTPStatus.BAD_REQUEST, " ".join(str(error).split()))
+            self._send_error(HTTPStatus.BAD_REQUEST, _one_line(str(error)))
+        except TimeoutError:
+            self._send_error(HTTPStatus.REQUEST_TIMEOUT, "the rest of the request did not arrive: send it again.")
         except Exception as error:
-            self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, f"unexpected {type(error).__name__}: {error}")
+            self._send_error(HTTPStatus.INTERNAL_SERVER_ERROR, _one_line(f"unexpected {type(error).__name__}: {error}"))
         else:
             page = answer if isinstance(answer, Page) else Page(json.dumps(answer), JSON, NOTHING_ALLOWED)
             self._send(HTTPStatus.OK, page)
@@ -180,7 +199,11 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(
                 HTTPStatus.METHOD_NOT_ALLOWED, f"{self.command} is not allowed here: use {route.method}."
             )
-        return route.answer(self._body() if route.method == "POST" else None)
+        if route.method == "POST":
+            return route.answer(self._body())
+        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+            raise RefusedError(HTTPStatus.BAD_REQUEST, f"a {route.method} here has no content: send none.")
+        return route.answer(None)
 
     def _name(self) -> str:
         """Return the part of the address after the token."""
@@ -197,9 +220,9 @@ class Handler(BaseHTTPRequestHandler):
             raise RefusedError(HTTPStatus.FORBIDDEN, "a page of another origin sent the request: use the page itself.")
         if self.headers.get_content_type() != "application/json":
             raise RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the request is not JSON: send application/json.")
-        length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdecimal()) or "Transfer-Encoding" in self.headers:
-            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request has no length: send Content-Length.")
+        length, *others = self.headers.get_all("Content-Length", [""])
+        if others or not (length.isascii() and length.isdecimal()) or "Transfer-Encoding" in self.headers:
+            raise RefusedError(HTTPStatus.LENGTH_REQUIRED, "the request has no length: send one Content-Length.")
         if len(length) > len(str(MAX_BODY)) or int(length) > MAX_BODY:
             raise RefusedError(
                 HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is too large: expected at most {MAX_BODY:,} bytes."
@@ -208,6 +231,12 @@ class Handler(BaseHTTPRequestHandler):
             return json.loads(self.rfile.read(int(length)))
         except (ValueError, RecursionError) as error:
             raise RefusedError(HTTPStatus.BAD_REQUEST, "the request is not valid JSON: send an object.") from error
+
+    def handle_expect_100(self) -> bool:
+        """Tell a client that waits before it sends the content to go on, at once."""
+        is_expected = super().handle_expect_100()
+        self.wfile.flush()
+        return is_expected
 
     def _send_error(self, status: HTTPStatus, sentence: str) -> None:
         # The rest of the request is not parsed, so that nothing can follow it.
@@ -250,3 +279,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
         """Write nothing."""
+
+
+def _one_line(sentence: str) -> str:
+    return " ".join(sentence.split())

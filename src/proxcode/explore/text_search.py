@@ -63,6 +63,8 @@ class TextSearch:
         wanted = np.frombuffer(text.casefold().encode(errors="replace"), np.uint8)
         if len(wanted) == 0:
             return np.arange(min(limit, len(self.texts.ends)))
+        if self._counts[wanted].min() == 0:
+            return np.empty(0, np.int64)
         first = self._beginning_with(wanted)[:limit]
         if len(first) == limit:
             return first
@@ -113,8 +115,6 @@ class TextSearch:
 
     def _candidates(self, wanted: NDArray[np.uint8]) -> Rows:
         """Return the blocks that have all pairs and triples of these bytes, or one that has the same hash."""
-        if self._counts[wanted].min() == 0:
-            return np.empty(0, np.int64)
         n_blocks = len(self._edges) - 1
         hashes = np.unique(_hashes(wanted))
         common = np.bitwise_and.reduce(self._bitmap[hashes], axis=0)

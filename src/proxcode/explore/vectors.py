@@ -1,16 +1,24 @@
-"""A vector that a person pasted, as numbers or as the reason why it is none."""
+"""Vectors of stored codes, and one that a person pasted, as numbers or as the reason why they are none."""
 
 import math
 import re
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 # Characters of a cell that a message shows.
 SHOWN = 40
 AROUND = " \t\r\n,;[]()"
 BETWEEN = re.compile(r"[\s,;]+")
+
+
+def check_vectors(vectors: ArrayLike, n_features: int) -> NDArray[Any]:
+    """Return the vectors of stored codes as a matrix. Raises ValueError for one of another number of columns."""
+    array = np.asarray(vectors)
+    if array.ndim != 2 or array.shape[1] != n_features:
+        raise ValueError(f"vectors has shape {array.shape}: expected {n_features:,} numbers for each code.")
+    return array
 
 
 def read_vector(given: Any, n_features: int) -> NDArray[np.float64]:

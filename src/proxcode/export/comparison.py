@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from proxcode.export.onnx_file import import_onnx
 from proxcode.hamming import unpack
-from proxcode.pipeline import Model
+from proxcode.pipeline import Model, check_fitted_model
 from proxcode.storage.atomic import FilePath
 
-# Samples that are encoded at a time.
-BLOCK = 8192
+# Samples that are encoded at a time, and evenly spaced samples at most whose margins enter the median.
+BLOCK, MAX_MEDIAN = 8192, 20_000
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64}
 
 
@@ -29,7 +29,7 @@ class DifferingBits:
     margins : ndarray of shape (n_differing,)
         Absolute margins that the model gives these bits, the largest first.
     median : float
-        Median absolute margin of all bits of all samples.
+        Median absolute margin of all bits, over at most 20,000 evenly spaced samples.
     """
 
     n_samples: int
@@ -71,6 +71,7 @@ def differing_bits(model: Model, path: FilePath, X: NDArray[Any]) -> DifferingBi
     >>> found.n_samples, found.margins, found.largest
     (797, array([], dtype=float64), 0.0)
     """
+    check_fitted_model(model)
     session = import_onnx("onnxruntime").InferenceSession(path)
     metadata = session.get_modelmeta().custom_metadata_map
     n_bits = int(metadata.get("n_bits", 0))
@@ -79,11 +80,15 @@ def differing_bits(model: Model, path: FilePath, X: NDArray[Any]) -> DifferingBi
     if "codes" not in [output.name for output in session.get_outputs()]:
         raise ValueError(f"{path} has no output codes to compare: export it with this output.")
     dtype = TYPES[session.get_inputs()[0].type]
-    margins, differing = [np.empty((0, n_bits))], [np.empty(0)]
+    every = max(1, -(-len(X) // MAX_MEDIAN))
+    spaced, differing = [np.empty((0, n_bits))], [np.empty(0)]
     for start in range(0, len(X), BLOCK):
         block = X[start : start + BLOCK]
+        # First, since the model says in a sentence what is wrong with samples.
+        margins = np.abs(model.scores(block, n_bits))
         (codes,) = session.run(["codes"], {"X": np.ascontiguousarray(block, dtype)})
-        margins.append(np.abs(model.scores(block, n_bits)))
-        differing.append(margins[-1][unpack(codes, n_bits) != unpack(model.encode(block, n_bits), n_bits)])
-    median = float(np.median(np.concatenate(margins))) if len(X) else 0.0
+        differing.append(margins[unpack(codes, n_bits) != unpack(model.encode(block, n_bits), n_bits)])
+        # A copy: a view would keep the margins of all samples in memory.
+        spaced.append(margins[-start % every :: every].copy())
+    median = float(np.median(np.concatenate(spaced))) if len(X) else 0.0
     return DifferingBits(len(X), n_bits, np.sort(np.concatenate(differing))[::-1], median)

@@ -14,14 +14,12 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import proxcode
-from proxcode.code import ProximityPreservingCode
 from proxcode.export.graph import IR_VERSION, OPSET, Graph
 from proxcode.export.hash_functions import Hashed, Samples, add_hash_function
 from proxcode.export.transformers import add_transformer
-from proxcode.pipeline import CodePipeline, Model
+from proxcode.pipeline import CodePipeline, Model, check_fitted_model
 from proxcode.pipeline.steps import is_passed_through
 from proxcode.storage.atomic import FilePath, atomic_write, check_target
 from proxcode.utils.validation import FAR, check_integer
@@ -110,9 +108,7 @@ def onnx_model(
 ) -> Any:
     """Return a fitted model as an `onnx.ModelProto`; the parameters are those of `export_onnx`."""
     helper = import_onnx().helper
-    if not isinstance(model, ProximityPreservingCode | CodePipeline):
-        raise TypeError(f"model={model!r}: expected a ProximityPreservingCode or a CodePipeline.")
-    check_is_fitted(model, "n_bits_")
+    check_fitted_model(model)
     n_bits = model.n_bits_ if n_bits is None else check_integer("n_bits", n_bits, 1, model.n_bits_)
     if dtype not in DTYPES:
         kind = ValueError if isinstance(dtype, str) else TypeError

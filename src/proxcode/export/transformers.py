@@ -6,6 +6,7 @@ transformer and samples.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -29,9 +30,16 @@ def add_transformer(graph: Graph, transformer: Any, samples: Samples) -> Samples
             f"the transformer {type(transformer).__name__} cannot be exported to ONNX, only {known}: transform samples "
             "before the graph, and export the last step alone."
         )
-    # The precision in which scikit-learn transforms such samples.
-    dtype = np.asarray(transformer.transform(np.zeros((1, transformer.n_features_in_), samples.dtype))).dtype
-    return Samples(add(graph, transformer, samples), dtype)
+    return Samples(add(graph, transformer, samples), _output_type(transformer, samples))
+
+
+def _output_type(transformer: Any, samples: Samples) -> np.dtype[Any]:
+    """Return the precision in which scikit-learn transforms samples of this type."""
+    zeros = np.zeros((1, transformer.n_features_in_), samples.dtype)
+    with warnings.catch_warnings():
+        # Zeros have no names of features, which does not matter here.
+        warnings.simplefilter("ignore", UserWarning)
+        return np.asarray(transformer.transform(zeros)).dtype
 
 
 def _add_standard(graph: Graph, scaler: StandardScaler, samples: Samples) -> str:

@@ -3,6 +3,7 @@
 The strings of a column are kept as bytes (`storage.texts`): a million rows take little more memory than the file.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -20,7 +21,7 @@ ROWS = 65_536
 # What replaces the character NUL, which separates strings while they are converted.
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 # Types of Parquet and Arrow columns that are not read: people cannot read them.
-NOT_TEXT = ("binary", "large_binary", "fixed_size_binary", "list", "large_list", "fixed_size_list", "struct", "map")
+NOT_TEXT = ("binary", "list", "struct", "map", "union", "interval", "extension")
 
 Block = Sequence[Sequence[str]]
 
@@ -88,11 +89,22 @@ def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:
 
 def _arrow(path: Path) -> tuple[Sequence[str], Iterator[Block]]:
     file = open_arrow(path)
-    kinds = [str(kind).partition("<")[0].partition("[")[0] for kind in file.types]
-    names = [file.name_of(number) for number, kind in enumerate(kinds) if kind not in NOT_TEXT]
+    names = [file.name_of(number) for number, kind in enumerate(file.types) if _is_readable(str(kind))]
     if not names:
         raise ValueError(f"{path} has no column that can be shown as text: expected strings or numbers.")
     return names, _arrow_blocks(path, names)
+
+
+def _is_readable(kind: str) -> bool:
+    """Return whether people can read the values of a type, such as `large_list<item: double>`.
+
+    Examples
+    --------
+    >>> [_is_readable(kind) for kind in ("string", "binary_view", "dictionary<values=string, indices=int8, ordered=0>")]
+    [True, False, True]
+    """
+    name = re.split(r"[<\[,]", kind.removeprefix("dictionary<values="))[0]
+    return not any(part in name for part in NOT_TEXT)
 
 
 def _arrow_blocks(path: Path, names: list[str]) -> Iterator[Block]:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+from sklearn.utils.validation import check_is_fitted
 
 from proxcode.code import ProximityPreservingCode
 from proxcode.model.saving import FilePath
@@ -11,6 +14,13 @@ from proxcode.storage.container import kind_of
 from proxcode.storage.model_file import PIPELINE
 
 Model = ProximityPreservingCode | CodePipeline
+
+
+def check_fitted_model(model: Any) -> None:
+    """Raise TypeError unless this is a code or a pipeline of one, and NotFittedError unless it is fitted."""
+    if not isinstance(model, Model):
+        raise TypeError(f"model={model!r:.100}: expected a ProximityPreservingCode or a CodePipeline.")
+    check_is_fitted(model, "n_bits_")
 
 
 def load(path: FilePath, *, trusted: Sequence[str] | None = None) -> Model:

@@ -19,6 +19,7 @@ from proxcode.report.charts import (
 from proxcode.report.images import png
 from proxcode.report.markup import Html, short, table, tag
 from proxcode.report.page import Section, data, picture
+from proxcode.report.subsets import subset
 
 # Codes, drawn at random, that the balance and the correlation of bits are computed from, and random pairs of codes.
 MAX_CODES, N_PAIRS = 20_000, 200_000
@@ -83,20 +84,13 @@ def random_pair_counts(codes: Codes, n_bits: int) -> NDArray[np.int64]:
 
 def bits_section(codes: Codes, n_bits: int) -> Section:
     """Return the section on the balance of bits and on the correlation between them."""
-    some = sampled(codes, MAX_CODES)
-    bits = unpack(check_codes(some, n_bits), n_bits)
+    some = check_codes(codes, n_bits)[subset(np.arange(len(codes)), MAX_CODES)]
+    bits = unpack(some, n_bits)
     correlation = bit_correlation(bits)
     of = f"all {len(codes):,}" if len(some) == len(codes) else f"{len(some):,} of {len(codes):,}, drawn at random,"
     note = tag("p", f"Computed from the codes of {of} samples.")
     body = tag("div", note, _balance(bits.mean(axis=0)), _correlation(correlation))
     return Section("bits", "Balance and correlation of bits", body)
-
-
-def sampled(rows: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
-    """Return at most `size` rows, drawn at random with a fixed seed, in their order."""
-    if len(rows) <= size:
-        return rows
-    return rows[np.sort(np.random.default_rng(0).choice(len(rows), size, replace=False))]
 
 
 def bit_correlation(bits: NDArray[np.uint8]) -> NDArray[np.float64]:

@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxcode.utils.rows import evenly_spaced
+
 # Colour types of PNG by the number of channels: grey, red, green and blue, and these with opacity.
 COLOUR_TYPES = {1: 0, 3: 2, 4: 6}
+# Samples whose smallest and largest number are black and white.
+N_RANGED = 1000
 # Shape of an image: height, width, and 3 for channels last; or 3, height and width.
 Shape = tuple[int, ...]
 
@@ -43,6 +47,8 @@ def parse_shape(shape: str | Shape) -> Shape:
     >>> parse_shape("28x28"), parse_shape((3, 32, 32))
     ((28, 28), (3, 32, 32))
     """
+    if not isinstance(shape, str | tuple | list):
+        raise TypeError(f"image shape {shape!r}: expected a tuple of integers or a string, as in 28x28.")
     parts = shape.lower().split("x") if isinstance(shape, str) else list(shape)
     sizes = tuple(int(part) for part in parts if str(part).strip().isdecimal())
     is_image = len(sizes) == len(parts) and min(sizes, default=0) > 0
@@ -62,10 +68,20 @@ def check_shape(shape: Shape, n_features: int) -> None:
         )
 
 
+def pixel_range(samples: NDArray[Any]) -> tuple[float, float]:
+    """Return the values that are black and white: of bytes 0 and 255, else the smallest and largest of some samples."""
+    if samples.dtype == np.uint8:
+        return 0.0, 255.0
+    some = samples[evenly_spaced(len(samples), N_RANGED)]
+    finite = some[np.isfinite(some)]
+    return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+
+
 def thumbnails(samples: NDArray[Any], shape: Shape, low: float, high: float) -> list[str]:
-    """Return samples as images; values from `low` to `high` become black to white."""
+    """Return samples as images; values from `low` to `high` become black to white, NaN black."""
     grey = (np.asarray(samples, np.float64) - low) / (high - low if high > low else 1.0)
-    pixels = np.clip(255 * grey + 0.5, 0, 255).astype(np.uint8).reshape(len(samples), *shape)
+    grey = np.clip(np.nan_to_num(grey, posinf=1, neginf=0), 0, 1)
+    pixels = (255 * grey + 0.5).astype(np.uint8).reshape(len(samples), *shape)
     if len(shape) == 3 and shape[2] not in (1, 3):
         pixels = np.moveaxis(pixels, 1, 3)
     return [png(image) for image in pixels]

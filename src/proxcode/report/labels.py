@@ -1,25 +1,16 @@
-"""Labels of the samples of a report, and subsets of samples."""
+"""Labels of the samples of a report."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from proxcode.evaluation import NoPairsError
 from proxcode.evaluation.labels import label_proximity
 from proxcode.evaluation.samples import rows_of
 from proxcode.proximity import SameLabel, SharedLabel
+from proxcode.report.subsets import Rows
 from proxcode.utils.labels import UNLABELLED, check_length
-
-Rows = NDArray[np.int64]
-
-
-def subset(rows: Rows, size: int) -> Rows:
-    """Return at most `size` rows, drawn at random with a fixed seed, in their order."""
-    if len(rows) <= size:
-        return rows
-    return np.sort(np.random.default_rng(0).choice(rows, size, replace=False))
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,7 @@ class MapLabels(NamedTuple):
 
 
 def plane(samples: NDArray[Any], method: str = "pca") -> tuple[NDArray[np.float64], str]:
-    """Return places in a plane, shape (n_samples, 2), and what they are in words.
+    """Return places in a plane, shape (n_samples, 2), in any unit, and what they are in words.
 
     Parameters
     ----------
@@ -63,7 +63,9 @@ def plane(samples: NDArray[Any], method: str = "pca") -> tuple[NDArray[np.float6
         raise ValueError(f"map={method!r}: expected one of {', '.join(METHODS)}.")
     if method == "umap":
         return _umap(samples), "UMAP, which keeps neighbours together but not distances"
-    centred = np.asarray(samples, np.float64) - np.mean(samples, axis=0, dtype=np.float64)
+    # In units of the largest number, whose square would not be finite beyond 1e154.
+    scaled = np.asarray(samples, np.float64) / (float(np.abs(samples).max(initial=0)) or 1.0)
+    centred = scaled - scaled.mean(axis=0)
     # Of the two matrices of products the smaller one: the singular values of all components are not needed.
     n_samples, n_features = centred.shape
     if n_features <= n_samples:
@@ -81,13 +83,18 @@ def plane(samples: NDArray[Any], method: str = "pca") -> tuple[NDArray[np.float6
     return places * np.where(farthest < 0, -1, 1), f"the two principal components, {share:.0%} of the variance"
 
 
-def _umap(samples: NDArray[Any]) -> NDArray[np.float64]:
+def import_umap() -> Any:
+    """Return the class of umap-learn. Raises ImportError where it is not installed."""
     try:
         from umap import UMAP
     except ImportError as error:
         raise ImportError("map='umap': umap-learn is not installed: pip install umap-learn, or use 'pca'.") from error
+    return UMAP
+
+
+def _umap(samples: NDArray[Any]) -> NDArray[np.float64]:
     n_neighbors = max(2, min(15, len(samples) - 1))
-    return np.asarray(UMAP(n_neighbors=n_neighbors, random_state=0).fit_transform(samples), np.float64)
+    return np.asarray(import_umap()(n_neighbors=n_neighbors, random_state=0).fit_transform(samples), np.float64)
 
 
 def map_section(

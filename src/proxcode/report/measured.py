@@ -21,10 +21,11 @@ from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation import Evaluation, NoPairsError, SearchEvaluation, evaluate, evaluate_search
 from proxcode.evaluation.samples import SearchSamples, rows_of
 from proxcode.hamming import Codes
-from proxcode.pipeline import CodePipeline, Model
+from proxcode.pipeline import CodePipeline, Model, check_fitted_model
 from proxcode.proximity import Nearest, SameLabel, WithinRadius
-from proxcode.report.labels import Labels, Rows, subset
+from proxcode.report.labels import Labels
 from proxcode.report.neighbors import Neighborhoods, find_neighborhoods, search_ms
+from proxcode.report.subsets import Rows, subset
 from proxcode.search import HammingIndex
 from proxcode.utils.progress import ProgressDisplay
 
@@ -98,12 +99,10 @@ class Choices(NamedTuple):
     max_samples: int
 
 
-def measure(model: Model, X: Any, y: Any, given: SameLabel | None, choices: Choices, verbose: bool) -> Measured:
-    """Measure all that a report shows."""
+def measure(model: Model, measured: Measured, choices: Choices, verbose: bool) -> None:
+    """Measure all that a report shows of encoded samples."""
     start = perf_counter()
-    with ProgressDisplay("finished", "parts of the report", 4, shown=verbose) as progress:
-        measured = _encoded(model, X, y, given)
-        progress.update(note="samples encoded")
+    with ProgressDisplay("finished", "parts of the report", 3, shown=verbose) as progress:
         rows = np.arange(measured.n_samples) if measured.labels is None else measured.labels.labelled
         measured.pair_rows = subset(rows, choices.max_samples)
         train = _training(model, measured, choices)
@@ -115,11 +114,11 @@ def measure(model: Model, X: Any, y: Any, given: SameLabel | None, choices: Choi
         measured.neighborhoods = _neighborhoods(measured, rows)
         progress.update(note="neighbours found")
     measured.times.total_seconds = perf_counter() - start
-    return measured
 
 
-def _encoded(model: Model, X: Any, y: Any, given: SameLabel | None) -> Measured:
+def encode_samples(model: Model, X: Any, y: Any, given: SameLabel | None) -> Measured:
     """Encode all samples, after a call for one of them that compiles what is needed."""
+    check_fitted_model(model)
     code = model[-1] if isinstance(model, CodePipeline) else model
     start = perf_counter()
     samples = SearchSamples.read("X", model, X)

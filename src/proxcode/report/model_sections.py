@@ -10,7 +10,7 @@ from proxcode.evaluation import Evaluation, SearchEvaluation
 from proxcode.pipeline import CodePipeline, Model
 from proxcode.report.markup import details, facts, joined, shortened, table, tag
 from proxcode.report.measured import Measured
-from proxcode.report.page import Section, paragraphs
+from proxcode.report.page import Section, paragraphs, see_and_do
 
 TIMES = ("timings", "Times")
 MODEL_SECTION = ("model", "Model and reproduction")
@@ -36,7 +36,7 @@ def times_section(measured: Measured) -> Section:
         f"codes a search for one query takes {_ratio(times.search_ms, each / 1000)} encoding it. Times are those of "
         "this machine and of the other work on it."
     )
-    advice = tag("p", tag("strong", "What to do. "), _advice(times.search_ms, each / 1000), class_="advice")
+    advice = see_and_do(None, _advice(times.search_ms, each / 1000))
     return Section(*TIMES, joined([facts(entries), words, advice, _compared(measured.pairs, measured.search)]))
 
 

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from proxcode.hamming import Codes
-from proxcode.report.labels import Labels, Rows, subset
+from proxcode.report.labels import Labels
+from proxcode.report.subsets import Rows, subset
 from proxcode.search import HammingIndex
 
 # Samples whose neighbours are searched to choose the queries that are shown, and neighbours of each.

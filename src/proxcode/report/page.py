@@ -113,13 +113,15 @@ def picture(chart: Html, seen: Any, advice: Any, *, more: Html | None = None, be
     beside : bool, default=True
         Whether the words stand beside the chart where there is room, instead of below it.
     """
-    words = tag(
-        "figcaption",
-        tag("p", tag("strong", "What you see. "), seen),
-        tag("p", tag("strong", "What to do. "), advice, class_="advice"),
-    )
+    words = tag("figcaption", see_and_do(seen, advice))
     numbers = None if more is None else details("The same in numbers", more)
     return tag("figure", chart, words, numbers, class_="beside" if beside else None)
+
+
+def see_and_do(seen: Any, advice: Any) -> Html:
+    """Return what is seen, and what to do about it, as two paragraphs; `seen` may be None."""
+    first = None if seen is None else tag("p", tag("strong", "What you see. "), seen)
+    return joined([first, tag("p", tag("strong", "What to do. "), advice, class_="advice")])
 
 
 def left_out(reason: str) -> Html:

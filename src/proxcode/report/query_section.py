@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.report.images import Shape, thumbnails
+from proxcode.report.images import Shape, pixel_range, thumbnails
 from proxcode.report.labels import Labels
 from proxcode.report.markup import Html, joined, shortened, tag
 from proxcode.report.neighbors import Neighborhood, Neighborhoods
-from proxcode.report.page import Section, paragraphs
+from proxcode.report.page import Section, paragraphs, see_and_do
 
 QUERIES = ("queries", "Sample queries")
-# Samples from which the range of the values of images is taken.
-N_RANGED = 1000
 
 
 @dataclass(frozen=True)
@@ -52,11 +50,9 @@ class Shown:
 def image_of(samples: NDArray[Any], shape: Shape) -> Callable[[int], str]:
     """Return a function that turns the number of a sample into its image.
 
-    Bytes are shown as they are; other values from the smallest to the largest of the first 1,000 samples.
+    Bytes are shown as they are; other values from the smallest to the largest of 1,000 samples.
     """
-    low, high = 0.0, 255.0
-    if samples.dtype != np.uint8:
-        low, high = float(np.min(samples[:N_RANGED])), float(np.max(samples[:N_RANGED]))
+    low, high = pixel_range(samples)
     return lambda row: thumbnails(samples[row : row + 1], shape, low, high)[0]
 
 
@@ -143,5 +139,4 @@ def _advice() -> Html:
 
 
 def _see_and_do(seen: str, advice: str) -> Html:
-    first = tag("p", tag("strong", "What you see. "), seen)
-    return tag("div", first, tag("p", tag("strong", "What to do. "), advice, class_="advice"), class_="words")
+    return tag("div", see_and_do(seen, advice), class_="words")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,15 +15,16 @@ from proxcode.pipeline import Model
 from proxcode.proximity import SameLabel
 from proxcode.report.code_sections import bits_section, distance_section
 from proxcode.report.images import Shape, check_shape, parse_shape
-from proxcode.report.labels import subset
-from proxcode.report.map_section import MAX_SAMPLES, METHODS, MapLabels, map_section, plane
-from proxcode.report.measured import Choices, Measured, measure
+from proxcode.report.map_section import MAX_SAMPLES, METHODS, MapLabels, import_umap, map_section, plane
+from proxcode.report.measured import Choices, Measured, encode_samples, measure
 from proxcode.report.model_sections import model_section, times_section
 from proxcode.report.page import Section, Tile, left_out, page, paragraphs
 from proxcode.report.pair_sections import CURVES, PAIRS, curves_section, pairs_section
 from proxcode.report.query_section import Shown, image_of, query_section
 from proxcode.report.search_section import SEARCH, headline, search_section
+from proxcode.report.subsets import subset
 from proxcode.storage.atomic import atomic_write
+from proxcode.utils.labels import is_missing
 from proxcode.utils.validation import check_component, check_integer
 
 FilePath = str | os.PathLike[str]
@@ -141,11 +142,14 @@ def write_report(
     choices = Choices(peers, lengths, train, train_labels, check_integer("max_samples", max_samples, 2))
     if map not in METHODS:
         raise ValueError(f"map={map!r}: expected one of {', '.join(METHODS)}.")
+    if map == "umap":
+        import_umap()
     if proximity is not None:
         check_component("proximity", proximity, SameLabel, "SameLabel(unlabelled='unknown')")
     with atomic_write(path, overwrite=overwrite) as partial:
-        measured = measure(model, X, y, proximity, choices, verbose)
+        measured = encode_samples(model, X, y, proximity)
         shown = _shown(measured, texts, shape)
+        measure(model, measured, choices, verbose)
         sections = _sections(model, measured, shown, map, command or f"write_report({str(path)!r}, model, X, y)")
         heading = title or f"Report on {measured.code.n_bits_}-bit codes of {measured.n_samples:,} samples"
         content = page(heading, sections, lead=_lead(measured, train is not None), tiles=_tiles(measured)).encode()
@@ -153,16 +157,25 @@ def write_report(
     return Report(Path(path), len(content), measured.pairs, measured.search, measured.left_out)
 
 
-def _shown(measured: Measured, texts: Sequence[Any] | None, shape: Shape | None) -> Shown:
+def _shown(measured: Measured, given_texts: Any, shape: Shape | None) -> Shown:
     """Return what is shown of samples, after their number and size were checked."""
-    if texts is not None and len(texts) != measured.n_samples:
-        raise ValueError(f"texts has {len(texts):,} texts for {measured.n_samples:,} samples: expected one each.")
+    texts = None if given_texts is None else _read_texts(given_texts, measured.n_samples)
     if shape is None:
         return Shown(measured.labels, texts, None)
     given = np.asarray(measured.samples.given)
     pixels = given.reshape(len(given), -1) if given.dtype.kind in "biuf" else measured.samples.array
     check_shape(shape, pixels.shape[1])
     return Shown(measured.labels, texts, image_of(pixels, shape))
+
+
+def _read_texts(texts: Any, n_samples: int) -> list[str]:
+    """Return one text per sample, in their order, whatever the index of a series is; a missing one is empty."""
+    if isinstance(texts, str):
+        raise TypeError(f"texts={texts!r:.40}: expected one text per sample, not a single one.")
+    found = list(texts)
+    if len(found) != n_samples:
+        raise ValueError(f"texts has {len(found):,} texts for {n_samples:,} samples: expected one each.")
+    return ["" if is_missing(one) else str(one) for one in found]
 
 
 def _sections(model: Model, measured: Measured, shown: Shown, map_by: str, command: str) -> list[Section]:
