@@ -1,6 +1,6 @@
 """The page docs/cli.md: the help texts of all commands, each below a heading with a link to its guide.
 
-    python tests/helpers/cli_page.py    write the page again, after a help text has changed
+python tests/helpers/cli_page.py    write the page again, after a help text has changed
 """
 
 from pathlib import Path
@@ -15,8 +15,8 @@ WIDTH = 80
 HEAD = """# Command line
 
 All commands with their options, as `proxcode --help` and `proxcode COMMAND --help` print them. [Start](start.md) shows
-the first ones at work, [labels and files](labels_and_files.md) what they read and write. `python -m proxcode` is the same
-command.
+the first ones at work, [labels and files](labels_and_files.md) what they read and write. `python -m proxcode` is the
+same command.
 
 """
 # The page of the guide on each command that has one.
