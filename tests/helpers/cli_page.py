@@ -23,7 +23,7 @@ same command.
 GUIDES = {
     "fit": "which_code.md",
     "encode": "many_files.md",
-    "search": "start.md#5-search",
+    "search": "start.md",
     "index": "index_life.md",
     "dedupe": "dedupe.md",
     "load": "stores.md",
@@ -43,12 +43,17 @@ def text():
     """Return the text of the page."""
     sections = [HEAD + block()]
     for verb in VERBS:
-        guide = f"[Guide]({GUIDES[verb]}).\n\n" if verb in GUIDES else ""
+        guide = f"Guide: {link(GUIDES[verb])}.\n\n" if verb in GUIDES else ""
         command = main.get_command(None, verb)
         inner = command.list_commands(None) if isinstance(command, click.Group) else []
         helps = [block(verb), *(block(verb, name) for name in inner)]
         sections.append(f"## proxcode {verb}\n\n{guide}" + "\n".join(helps))
     return "\n".join(sections)
+
+
+def link(page):
+    """Return a link to a page, by its title."""
+    return f"[{(PAGE.parent / page).read_text(encoding='utf-8').splitlines()[0].removeprefix('# ')}]({page})"
 
 
 def block(*command):
