@@ -220,9 +220,8 @@ def test_links_of_a_page_lead_to_files_and_headings(page):
 
 def test_pictures_are_small_and_a_page_shows_each():
     pictures = {path.name: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
-    assert {
-        name for name, size in pictures.items() if size > (100_000 if name.startswith("how_") else 150_000)
-    } == set()
+    limits = {name: 100_000 if name.startswith("how_") else 150_000 for name in pictures}
+    assert {name for name in pictures if pictures[name] > limits[name]} == set()
     text = "".join((ROOT / page).read_text(encoding="utf-8") for page in pages())
     assert {name for name in pictures if f"images/{name})" not in text} == set()
 
