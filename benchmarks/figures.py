@@ -24,7 +24,7 @@ from proxcode.experiments import RECORD
 from proxcode.experiments.report import read_rows
 
 ROOT = Path(__file__).parents[1]
-NUMBER = r"-?(?:\d[\d,]*)?\.?\d+"
+NUMBER = r"-?(?:\d[\d,]*)?\.?\d+(?:e-?\d+)?"
 SECTION = "## Where the numbers come from"
 ABOUT = (
     "`make figures` makes the tables and figures of this folder again from its CSV files, and rewrites the numbers in",
@@ -71,9 +71,9 @@ def one_value(path, where, value):
         others = [row for row in read_rows(path) if row["method"] == value["over"]]
         base = groups(others, value["column"])
         return np.mean([np.mean(some) / np.mean(base[key]) - 1 for key, some in groups(rows, value["column"]).items()])
-    return {"only": np.mean, "mean": np.mean, "min": np.min, "max": np.max}[take](
-        [row[value["column"]] for row in rows]
-    )
+    # A column that is empty in other rows is read as text.
+    cells = [float(row[value["column"]]) for row in rows]
+    return {"only": np.mean, "mean": np.mean, "min": np.min, "max": np.max}[take](cells)
 
 
 def best(path, rows, value):
@@ -101,8 +101,13 @@ def groups(rows, column):
 
 
 def shown(number, value):
-    """Format a number: 3 digits after the point unless stated otherwise, without a zero before the point."""
+    """Format a number: 3 digits after the point unless stated otherwise, without a zero before the point.
+
+    With an exponent, 0.00011 is 1.1e-04, and zero is 0.
+    """
     digits = value.get("digits", 3)
+    if value.get("exponent"):
+        return f"{number:.{digits}e}" if number else "0"
     text = f"{number * value.get('scale', 1):,.{digits}f}"
     return text if value.get("zero") else re.sub(r"^0\.", ".", text)
 

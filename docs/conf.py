@@ -66,6 +66,8 @@ html_css_files = ["site.css"]
 html_favicon = "_static/icon.svg"
 html_logo = "_static/icon.svg"
 html_show_sourcelink = False
+# Pages without others below them have no list of a section.
+html_sidebars = {"start": []}
 html_theme_options = {
     "logo": {"text": "proxcode"},
     "navbar_align": "left",

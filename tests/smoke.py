@@ -6,11 +6,13 @@ import tempfile
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from urllib.request import urlopen
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 import proxcode
+from proxcode.explore import CodeExplorer, ExploreServer
 
 
 def main():
@@ -22,6 +24,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         python_codes = in_python(X, y, Path(folder))
         shell_codes = in_the_shell(X, y, Path(folder))
+        pages_with_their_scripts(python_codes, Path(folder))
     check(np.array_equal(python_codes, shell_codes), "Python and the command line give different codes")
     sys.stdout.write(f"proxcode {proxcode.__version__}: the smoke test passed in {sys.prefix}\n")
 
@@ -46,6 +49,15 @@ def in_the_shell(X, y, folder):
     command(folder, "encode", "shell.proxcode", "X.npy", "-o", "codes.npy")
     command(folder, "info", "shell.proxcode")
     return np.load(folder / "codes.npy")
+
+
+def pages_with_their_scripts(codes, folder):
+    """A report and the page of explore, whose scripts and styles are files of the wheel."""
+    command(folder, "report", "shell.proxcode", "train.npy", "--labels", "y.npy", "--peers", "", "-o", "report.html")
+    with ExploreServer(CodeExplorer(proxcode.load(folder / "python.proxcode"), codes)) as server:
+        served = urlopen(server.address).read().decode()
+    for name, page in {"report": (folder / "report.html").read_text(), "explore": served}.items():
+        check("</script>" in page and "</style>" in page, f"the page of {name} has no script or no style")
 
 
 def command(folder, *arguments):

@@ -13,6 +13,7 @@ PACKAGES = (
     "proxcode",
     "proxcode.cut",
     "proxcode.engines",
+    "proxcode.explore",
     "proxcode.hashing",
     "proxcode.pairs",
     "proxcode.peers",

@@ -50,7 +50,8 @@ def test_entries_are_well_formed(figures):
     """Entries whose result files do not exist yet are not compared, but must be right when these appear."""
     listed = figures.read_list(ROOT)
     files = {*listed["benchmarks"], *(path.name for path in (ROOT / "docs" / "results").glob("*.csv"))}
-    options = {"csv", "column", "where", "by", "take", "digits", "scale", "zero", "over", "without", "named"}
+    options = {"csv", "column", "where", "by", "take", "digits", "scale", "zero", "exponent", "over", "without"}
+    options |= {"named"}
     takes = {"only", "mean", "min", "max", "spread", "gain", "best"}
     for entry in listed["entry"]:
         assert set(entry) <= {"file", "text", "values", "command"}
@@ -125,3 +126,5 @@ def test_means_spreads_and_gains(figures, tmp_path):
     assert figures.shown(0.1234, {}) == ".123"
     assert figures.shown(0.1234, {"digits": 1, "zero": True}) == "0.1"
     assert figures.shown(1234.5, {"digits": 0}) == "1,234"
+    assert figures.shown(0.00011, {"digits": 1, "exponent": True}) == "1.1e-04"
+    assert figures.shown(0.0, {"digits": 1, "exponent": True}) == "0"

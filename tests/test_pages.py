@@ -218,8 +218,18 @@ def test_links_of_a_page_lead_to_files_and_headings(page):
             assert heading in [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles], target
 
 
-def test_pictures_of_the_method_are_small():
-    assert {path.name for path in (ROOT / "docs/images").glob("how_*.png") if path.stat().st_size > 100_000} == set()
+def test_pictures_are_small_and_a_page_shows_each():
+    pictures = {path.name: path.stat().st_size for path in (ROOT / "docs/images").iterdir()}
+    limits = {name: 100_000 if name.startswith("how_") else 150_000 for name in pictures}
+    assert {name for name in pictures if pictures[name] > limits[name]} == set()
+    text = "".join((ROOT / page).read_text(encoding="utf-8") for page in pages())
+    assert {name for name in pictures if f"images/{name})" not in text} == set()
+
+
+@pytest.mark.parametrize("page", pages())
+def test_pictures_of_a_page_have_a_text_in_words(page):
+    texts = re.findall(r"!\[([^\]]*)\]\(", (ROOT / page).read_text(encoding="utf-8"))
+    assert [text for text in texts if len(text.split()) < 3] == []
 
 
 PAGE = """# A page

@@ -398,15 +398,65 @@ def test_the_build_is_below_20_megabytes():
     assert len([path for path in files if path.suffix == ".wasm"]) == 1
 
 
-def test_a_missing_file_is_named(chromium, address):
+def said_instead_of_starting(chromium, address, prepare):
+    """What a page says that cannot start, to those who see it and to screen readers; the answer stays hidden."""
     context = chromium.new_context()
     page = context.new_page()
-    page.route("**/model.onnx", lambda route: route.fulfill(status=404))
+    prepare(page)
     page.goto(address)
-    page.get_by_text("could not load").wait_for()
+    page.locator("#verdict", has_text="does not work").wait_for()
     said = page.locator("#verdict").inner_text()
+    assert page.get_by_role("status").text_content() == said
+    assert not page.locator("#barcode").is_visible()
     context.close()
-    assert said == "The page could not load: ./model.onnx: the server answered 404; run make browser."
+    return said
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "digits.json"])
+def test_a_missing_file_is_named(name, chromium, address):
+    said = said_instead_of_starting(
+        chromium, address, lambda page: page.route(f"**/{name}", lambda route: route.fulfill(status=404))
+    )
+    assert said == f"The page does not work: ./{name}: the server answered 404; run make browser."
+
+
+def test_a_server_that_does_not_answer_is_named(chromium, address):
+    said = said_instead_of_starting(
+        chromium, address, lambda page: page.route("**/model.onnx", lambda route: route.abort())
+    )
+    assert said == (
+        "The page does not work: ./model.onnx: the server does not answer; start it and load the page again."
+    )
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda page: page.add_init_script("delete window.WebAssembly"),
+        lambda page: page.route("**/*.wasm", lambda route: route.abort()),
+    ],
+    ids=["switched off", "not served"],
+)
+def test_a_browser_without_webassembly_is_told(prepare, chromium, address):
+    said = said_instead_of_starting(chromium, address, prepare)
+    assert said.startswith("The page does not work: this browser could not start the model in WebAssembly (")
+
+
+def test_an_error_while_drawing_is_shown_and_the_next_drawing_answered(chromium, address):
+    """A code that cannot be computed leaves no answer to an earlier drawing on the page."""
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector("#answer:not([data-blank])")
+    page.evaluate("() => { window.kept = Float32Array.from; Float32Array.from = () => { throw Error('no memory'); }; }")
+    page.get_by_role("button", name="Sample digit 8").click()
+    page.get_by_text("The page does not work: no memory.").first.wait_for()
+    assert not page.locator("#barcode").is_visible()
+    page.evaluate("() => { Float32Array.from = window.kept; }")
+    page.get_by_role("button", name="Sample digit 9").click()
+    page.wait_for_selector("#answer:not([data-blank])")
+    assert set(shown(page)["label"]) == {9}
+    context.close()
 
 
 def test_bits_of_many_samples_are_those_of_python(new_page, address, model, scripts):

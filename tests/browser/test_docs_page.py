@@ -11,7 +11,10 @@ SITE = Path(__file__).parents[2] / "build" / "docs"
 PHONE = {"viewport": {"width": 390, "height": 844}}
 PAGES = (
     "index.html",
+    "start.html",
     "guide.html",
+    "onnx.html",
+    "cli.html",
     "which_code.html",
     "gallery/index.html",
     "api/generated/proxcode.ProximityPreservingCode.html",
@@ -64,6 +67,7 @@ def test_pages_fit_a_phone(site, new_page, path):
     page.goto(f"{site}/{path}")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     assert page.locator("h1").is_visible()
+    assert page.eval_on_selector("h1", "it => it.scrollWidth <= it.clientWidth"), "the title is cut off"
 
 
 def test_a_phone_has_a_menu_of_all_sections(site, new_page):
@@ -71,7 +75,7 @@ def test_a_phone_has_a_menu_of_all_sections(site, new_page):
     page.goto(f"{site}/index.html")
     page.locator("button.primary-toggle").click()
     menu = page.locator("dialog[open]")
-    for section in ("User guide", "Tutorials", "Gallery", "API reference", "Results", "About"):
+    for section in ("Start: ten minutes", "User guide", "Tutorials", "Gallery", "API reference", "Results", "About"):
         assert menu.get_by_role("link", name=section, exact=True).is_visible()
 
 

@@ -1,10 +1,11 @@
 // Offers the encoder of the page to tests: rows of float32 in, codes and margins out, each as base64 of their bytes.
 
 import { fromBase64, loadDigits } from "./digits.js";
-import { loadEncoder } from "./encoder.js";
+import { startEncoder } from "./encoder.js";
+import { getBytes } from "./files.js";
 
 const { nFeatures } = await loadDigits("./digits.json");
-const encode = await loadEncoder("./model.onnx", nFeatures);
+const encode = await startEncoder(await getBytes("./model.onnx"), nFeatures);
 
 window.encodeRows = async (rows) => {
   const { codes, margins } = await encode(new Float32Array(fromBase64(rows).buffer));

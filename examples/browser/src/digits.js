@@ -1,9 +1,10 @@
 // The digits that build_model.py writes: training digits with their codes, and held-out digits as samples to try.
 
+import { get } from "./files.js";
+
 /** Load public/digits.json; arrays of bytes are flat, row after row. */
 export async function loadDigits(address) {
-  const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`${address}: the server answered ${answer.status}; run make browser`);
+  const answer = await get(address);
   const { n_bits: nBits, n_features: nFeatures, radius, training, held_out: heldOut } = await answer.json();
   return { nBits, nFeatures, radius, training: bytesOf(training), heldOut: bytesOf(heldOut) };
 }

@@ -1,7 +1,8 @@
 // The page: what is drawn becomes 64 numbers, a code, and distances to all training digits.
 
 import { loadDigits, rowOf } from "./digits.js";
-import { loadEncoder } from "./encoder.js";
+import { startEncoder } from "./encoder.js";
+import { getBytes } from "./files.js";
 import { Pad } from "./pad.js";
 import { search } from "./search.js";
 import { showAnswer, showBlank } from "./show.js";
@@ -9,8 +10,7 @@ import { showAnswer, showBlank } from "./show.js";
 const QUIET_BEFORE_ANNOUNCING = 700; // milliseconds
 const find = (name) => document.getElementById(name);
 
-const digits = await loadDigits("./digits.json").catch(fail);
-const encode = await loadEncoder("./model.onnx", digits.nFeatures).catch(fail);
+const [digits, encode] = await load().catch(fail);
 const pad = new Pad(find("pad"), { changed: refresh, say });
 find("clear").addEventListener("click", () => pad.clear());
 find("samples").append(...Array.from({ length: 10 }, (_, label) => sampleButton(label)));
@@ -18,16 +18,28 @@ new ResizeObserver(refresh).observe(find("histogram"));
 pad.show(sampleOf(3, 0));
 document.documentElement.dataset.ready = "yes";
 
+/** The training digits, and the function that encodes a drawing. */
+async function load() {
+  const [digits, model] = await Promise.all([loadDigits("./digits.json"), getBytes("./model.onnx")]);
+  const encode = await startEncoder(model, digits.nFeatures).catch(({ message }) => {
+    throw new Error(`this browser could not start the model in WebAssembly (${message})`);
+  });
+  return [digits, encode];
+}
+
 /** Answer for the present drawing; drawings that come while one is computed wait, and only the last is answered. */
 async function refresh() {
   refresh.wanted = true;
   if (refresh.running) return;
   refresh.running = true;
-  while (refresh.wanted) {
-    refresh.wanted = false;
-    await answer(pad.pixels);
+  try {
+    while (refresh.wanted) {
+      refresh.wanted = false;
+      await answer(pad.pixels).catch(fail);
+    }
+  } finally {
+    refresh.running = false;
   }
-  refresh.running = false;
 }
 
 async function answer(pixels) {
@@ -66,8 +78,11 @@ function sayLater(sentence) {
   sayLater.timer = setTimeout(() => say(sentence), QUIET_BEFORE_ANNOUNCING);
 }
 
-/** Show why the page cannot start. */
+/** Show and say why the page cannot start, or cannot answer; what it showed before is hidden. */
 function fail(error) {
-  find("verdict").textContent = `The page could not load: ${error.message}.`;
+  const sentence = `The page does not work: ${error.message.replace(/\.$/, "")}.`;
+  find("answer").dataset.blank = "";
+  find("verdict").textContent = sentence;
+  say(sentence);
   throw error;
 }

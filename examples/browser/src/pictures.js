@@ -27,7 +27,7 @@ export function digitPicture(pixels, label) {
   return image(label, { class: "digit", viewBox: `0 0 ${SIDE} ${SIDE}`, "shape-rendering": "crispEdges" }, ...inked);
 }
 
-/** Bits as bars, filled for 1; those where `differs` is true are coloured, over the full height for 1 and below for 0. */
+/** Bits as bars, filled for 1 and empty for 0; those where `differs` is true are coloured, whatever their value. */
 export function barcode(bits, label, differs = bits.map(() => false)) {
   const bars = (chosen) => bits.map((bit, k) => (chosen(bit, k) ? rectangle(k, 0, 1, 1) : "")).join("");
   return image(

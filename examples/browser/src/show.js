@@ -25,7 +25,7 @@ export function showAnswer({ pixels, code, margins, found, digits, milliseconds 
   return `${verdict} Nearest: ${first.join(", ")}.`;
 }
 
-/** Show that there is no drawing. */
+/** Show that nothing is drawn. */
 export function showBlank() {
   find("answer").dataset.blank = "";
   find("seen").replaceChildren(digitPicture([], "Nothing is drawn"));
