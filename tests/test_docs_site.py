@@ -13,6 +13,7 @@ PACKAGES = (
     "proxcode",
     "proxcode.cut",
     "proxcode.engines",
+    "proxcode.export",
     "proxcode.explore",
     "proxcode.hashing",
     "proxcode.pairs",

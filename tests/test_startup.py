@@ -21,10 +21,10 @@ FIRST_FIT = (
 )
 
 
-def best_of_three(command):
-    """Seconds of processor time: other work on the machine does not count."""
+def best_of_seven(command):
+    """Seconds of processor time, the least of seven runs: other work on the cores makes single runs longer."""
     seconds = []
-    for _ in range(3):
+    for _ in range(7):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([sys.executable, "-c", command], check=True, stdout=subprocess.DEVNULL)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -34,13 +34,13 @@ def best_of_three(command):
 
 def test_import_is_light():
     subprocess.run([sys.executable, "-c", LIGHT], check=True)
-    assert best_of_three("import proxcode") < 0.5
+    assert best_of_seven("import proxcode") < 0.5
 
 
 def test_first_fit_with_cached_kernels_takes_under_three_seconds():
     subprocess.run([sys.executable, "-c", FIRST_FIT], check=True)  # fills the cache
-    imports_alone = best_of_three("import sklearn.neighbors, numba")  # 1.7 s on an idle machine
-    assert best_of_three(FIRST_FIT) < 3 * max(1.0, imports_alone / 1.7)
+    imports_alone = best_of_seven("import sklearn.neighbors, numba")  # 1.7 s on an idle machine
+    assert best_of_seven(FIRST_FIT) < 3 * max(1.0, imports_alone / 1.7)
 
 
 PUBLIC = (

@@ -76,7 +76,8 @@ def export(
     source = None if check is None else VectorFile(check, key, columns)
     opened = None if source is None else source.open(model=header)
 
-    from proxcode.export import differing_bits, export_onnx, import_onnx
+    from proxcode.export import differing_bits, export_onnx
+    from proxcode.export.onnx_file import import_onnx
     from proxcode.pipeline import load
 
     read = {}

@@ -1,6 +1,6 @@
 """Fitted models for other runtimes."""
 
 from proxcode.export.comparison import DifferingBits, differing_bits
-from proxcode.export.onnx_file import export_onnx, import_onnx, onnx_model
+from proxcode.export.onnx_file import export_onnx, onnx_model
 
-__all__ = ["DifferingBits", "differing_bits", "export_onnx", "import_onnx", "onnx_model"]
+__all__ = ["DifferingBits", "differing_bits", "export_onnx", "onnx_model"]
