@@ -181,6 +181,10 @@ def test_a_neighbour_becomes_the_query(opened, explored):
     page.locator("#neighbors .again").nth(2).focus()
     page.keyboard.press("Enter")
     wait_for_query(page, title)
+    # The keyboard goes on from the new query.
+    assert page.evaluate("document.activeElement.id") == "query"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "again"
 
 
 def test_markup_in_an_item_is_text(opened, server, explored):

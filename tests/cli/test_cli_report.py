@@ -62,6 +62,12 @@ def test_the_figures_are_those_of_the_api(model, new):
     assert record["bytes"] > 10_000
 
 
+def test_the_radius_is_that_of_the_bits_that_were_measured(model):
+    record = json.loads(call("report", "my.proxcode", "new.npy", *LABELS, "--lengths", "4", "--json", "--force"))
+    assert (record["bits"], record["radius"]) == (4, model.history_[3].radius)
+    assert model.history_[3].radius != model.radius_
+
+
 def test_inputs_are_named(files):
     said, _ = what_was_read(
         "report",

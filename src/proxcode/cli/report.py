@@ -13,6 +13,7 @@ from proxcode.cli.printing import show
 from proxcode.cli.reading import InputFile, say
 
 if TYPE_CHECKING:
+    from proxcode.pipeline import Model
     from proxcode.proximity import SameLabel, SharedLabel
     from proxcode.report.writing import Report
 
@@ -129,7 +130,7 @@ def report(
         overwrite=force,
         **others.arguments(training),
     )
-    show(as_json, _record(written, fitted.radius_), read=read)
+    show(as_json, _record(written, fitted), read=read)
 
 
 def _read_shape(image_shape: str, header: ModelHeader) -> tuple[int, ...]:
@@ -157,13 +158,15 @@ def _reads_labels(source: LabelledVectors, given: Any, fitted: Any) -> "SameLabe
     return fitted.proximity_ if source.labels is None else label_proximity(source.labels, given, fitted.proximity_)
 
 
-def _record(written: "Report", radius: int) -> dict[str, Any]:
-    """Return the figures that the report begins with."""
+def _record(written: "Report", fitted: "Model") -> dict[str, Any]:
+    """Return the figures that the report begins with; the radius is that of the code length they are measured at."""
     from proxcode.evaluation import MODEL
 
-    record: dict[str, Any] = {"report": str(written.path), "bytes": written.n_bytes, "radius": radius}
+    record: dict[str, Any] = {"report": str(written.path), "bytes": written.n_bytes, "radius": fitted.radius_}
     if written.pairs is not None:
         own = [row for row in written.pairs.rows if row.method == MODEL][-1]
+        if own.bits < fitted.n_bits_:
+            record["radius"] = fitted.history_[own.bits - 1].radius
         record |= {"bits": own.bits, "pr_area": own.pr_area, "map": own.map}
         record |= {"precision": own.precision, "recall": own.recall}
     return record | {f"{name} left out": reason for name, reason in written.left_out.items()}

@@ -133,7 +133,8 @@
     const place = element("div", { class: "place" },
       element("b", {}, `${number + 1}.`), element("small", {}, `distance ${one.distance}`), element("span", { class: "mark" }));
     const again = element("button", { type: "button", class: "again", "aria-label": `Search this: ${titled(one)}` }, "Search this");
-    again.addEventListener("click", () => choose(one));
+    // The button is about to be replaced: without this the focus would fall back to the beginning of the page.
+    again.addEventListener("click", () => { at("query").focus({ preventScroll: true }); choose(one); });
     place.append(again);
     return element("li", { "data-distance": one.distance }, place, card(one, shown.query.bits));
   };

@@ -136,10 +136,12 @@ def _search_form(about: dict[str, object]) -> Html:
         class_="radius-box",
     )
     form = tag("form", item, k, slider, vector, id="search-form", autocomplete="off")
+    # It takes the focus when a neighbour becomes the query.
+    query = tag("div", id="query", tabindex="-1", role="group", aria_label="Query")
     answers = tag(
         "div",
         tag("p", id="status", role="status", aria_live="polite"),
-        tag("div", tag("div", id="query"), tag("div", id="histogram"), class_="overview"),
+        tag("div", query, tag("div", id="histogram"), class_="overview"),
         tag("ol", id="neighbors", aria_label="Nearest codes"),
         id="answers",
     )

@@ -204,11 +204,6 @@ def _key(class_: str) -> Html:
     return tag("svg", mark, viewBox="0 0 22 14", class_="key", aria_hidden="true")
 
 
-def with_legend(picture: Html, entries: Iterable[tuple[str, str]]) -> Html:
-    """Return a chart with its legend below it."""
-    return tag("div", picture, legend(entries), class_="plot")
-
-
 def side_by_side(*plots: Html) -> Html:
     """Return charts beside each other where there is room."""
     return tag("div", joined(plots), class_="plots")
