@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-import proxcode
 from proxcode.export.graph import IR_VERSION, OPSET, Graph
 from proxcode.export.hash_functions import Hashed, Samples, add_hash_function
 from proxcode.export.transformers import add_transformer
@@ -137,7 +137,7 @@ def onnx_model(
         opset_imports=[helper.make_opsetid("", OPSET)],
         ir_version=IR_VERSION,
         producer_name="proxcode",
-        producer_version=proxcode.__version__,
+        producer_version=version("proxcode"),
     )
     helper.set_model_props(exported, _metadata(model, n_bits))
     return exported
@@ -206,7 +206,7 @@ def _metadata(model: Model, n_bits: int) -> dict[str, str]:
         "radius": str(model.history_[n_bits - 1].radius),
         "classes": json.dumps(classes if classes and len(classes) == n_labels else None),
         "hash_function": type(model.hash_function_).__name__,
-        "proxcode_version": proxcode.__version__,
+        "proxcode_version": version("proxcode"),
     }
 
 
