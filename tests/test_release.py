@@ -47,3 +47,11 @@ def test_hooks_before_a_commit_call_what_lint_calls():
         r"^\t\$\(BIN\)/(\w+)", re.search(r"^lint:.*?\n\n", read("Makefile"), re.DOTALL | re.M)[0], re.M
     ):
         assert f".venv/bin/{tool}" in hooks
+
+
+def test_what_tests_do_not_install_is_imported_where_it_is_used():
+    # pytest imports every module of tests/ for its doctests, also scripts; Playwright comes with make test-browser.
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    assert [
+        file.name for file in files if re.search(r"^(from|import) playwright", file.read_text(), re.MULTILINE)
+    ] == []

@@ -10,7 +10,6 @@ import os
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[2]
 SITE, PICTURE = ROOT / "build" / "docs", ROOT / "docs" / "images" / "docs.png"
@@ -23,6 +22,8 @@ SIZE, SCALE, GAP, N_COLOURS = {"width": 1180, "height": 1000}, 0.44, 12, 192
 
 
 def main():
+    from playwright.sync_api import sync_playwright
+
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=os.environ["PROXCODE_CHROMIUM"], args=["--no-sandbox"])
         shots = [picture(browser, path, scheme) for path, scheme in PAGES]

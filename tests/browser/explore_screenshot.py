@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_digits
 
 from proxcode import ProximityPreservingCode
@@ -34,6 +33,8 @@ def make_explorer():
 
 
 def main():
+    from playwright.sync_api import sync_playwright
+
     with ExploreServer(make_explorer()) as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=os.environ["PROXCODE_CHROMIUM"], args=["--no-sandbox", "--disable-gpu"]

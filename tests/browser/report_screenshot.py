@@ -9,7 +9,6 @@ import tempfile
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_digits
 
 from proxcode import ProximityPreservingCode, write_report
@@ -28,6 +27,8 @@ def write_page(path):
 
 
 def main():
+    from playwright.sync_api import sync_playwright
+
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder, "report.html")
         write_page(path)
