@@ -55,3 +55,7 @@ def test_what_tests_do_not_install_is_imported_where_it_is_used():
     assert [
         file.name for file in files if re.search(r"^(from|import) playwright", file.read_text(), re.MULTILINE)
     ] == []
+
+
+def test_the_readme_is_short():
+    assert read("README.md").count("\n") < 120
