@@ -2,6 +2,8 @@
 
 import json
 import shlex
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -128,3 +130,22 @@ def test_an_existing_report_is_kept(files):
     sentence = fails("report", "my.proxcode", "new.npy", "-o", "mine.html")
     assert sentence == "mine.html already exists; choose another name or pass --force."
     assert (files / "mine.html").read_text() == "mine"
+
+
+def test_a_map_by_umap(files, monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
+    sentence = fails("report", "my.proxcode", "new.npy", "--map", "umap", "--force")
+    assert "--map umap: umap-learn is not installed: pip install umap-learn, or use pca" in sentence
+    made = []
+
+    class UMAP:
+        def __init__(self, **options):
+            made.append(options)
+
+        def fit_transform(self, samples):
+            return samples[:, 20:22]
+
+    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=UMAP))
+    call("report", "my.proxcode", "new.npy", *LABELS, "--map", "umap", "-o", "map.html")
+    assert made == [{"random_state": 0}]
+    assert "UMAP" in Page((files / "map.html").read_text(encoding="utf-8")).words

@@ -2,9 +2,7 @@
 
 import json
 import re
-import sys
 from itertools import pairwise
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -258,22 +256,22 @@ def test_training_samples_are_recognised(write, few):
     assert "new samples will do worse" not in write()[1].words
 
 
-def test_a_map_by_umap(write, few, monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(ImportError, match="umap-learn is not installed: pip install umap-learn, or use 'pca'"):
-        write(map="umap")
-    fitted = []
-
-    class UMAP:
-        def __init__(self, **options):
-            fitted.append(options)
+def test_a_map_by_a_transformer(write, few):
+    class LastTwo:
+        def __init__(self, *columns):
+            self.columns = columns
 
         def fit_transform(self, samples):
-            return samples[:, 20:22]
+            return samples[:, self.columns]
 
-    monkeypatch.setitem(sys.modules, "umap", SimpleNamespace(UMAP=UMAP))
-    assert "UMAP, which keeps neighbours together but not distances" in write(map="umap")[1].words
-    assert fitted == [{"n_neighbors": 15, "random_state": 0}]
+        def __repr__(self):
+            return "LastTwo()"
+
+    words = write(projection=LastTwo(20, 21))[1].words
+    assert "LastTwo" in words
+    assert "principal components" not in words
+    with pytest.raises(ValueError, match=r"^projection=LastTwo\(\) gives an array of shape \(160, 3\): expected two"):
+        write(projection=LastTwo(20, 21, 22))
 
 
 def test_texts_are_those_of_the_samples_in_their_order(write, few):
@@ -297,18 +295,21 @@ def test_what_is_no_fitted_model_or_no_list_of_texts_is_refused(write):
         write(ProximityPreservingCode())
     with pytest.raises(TypeError, match=r"^texts='aaa': expected one text per sample, not a single one\.$"):
         write(texts="aaa")
+    with pytest.raises(TypeError, match=r"^projection='umap': expected a transformer with fit_transform, such as umap"):
+        write(projection="umap")
     with pytest.raises(TypeError, match=r"^image shape 64: expected a tuple of integers or a string, as in 28x28\.$"):
         write(image_shape=64)
 
 
 def test_wrong_arguments_are_refused_before_pairs_are_measured(write, monkeypatch):
     monkeypatch.setattr("proxcode.report.writing.measure", lambda *_: pytest.fail("pairs were measured"))
-    monkeypatch.setitem(sys.modules, "umap", None)
-    for wrong, kind in (({"texts": ["one"]}, ValueError), ({"image_shape": "9x9"}, ValueError)):
+    for wrong, kind in (
+        ({"texts": ["one"]}, ValueError),
+        ({"image_shape": "9x9"}, ValueError),
+        ({"projection": "umap"}, TypeError),
+    ):
         with pytest.raises(kind):
             write(**wrong)
-    with pytest.raises(ImportError, match="umap-learn is not installed"):
-        write(map="umap")
 
 
 WRONG = {
@@ -317,7 +318,6 @@ WRONG = {
     "no shape": ({"image_shape": "8by8"}, "image shape '8by8': expected HEIGHTxWIDTH"),
     "peers": ({"peers": ["ABC"]}, "peers='ABC': expected names from"),
     "lengths": ({"lengths": [17]}, "lengths=17: expected an integer from 1 to 16"),
-    "map": ({"map": "tsne"}, "map='tsne': expected one of pca, umap"),
     "labels": ({"y": [1, 2]}, "X has 160 samples but y has 2 labels"),
     "one sample": ({"X": np.ones((1, 64)), "y": None}, "X has 1 sample: a report needs at least 2"),
     "NaN": ({"X": np.full((3, 64), np.nan), "y": None}, "NaN"),

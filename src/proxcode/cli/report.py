@@ -104,6 +104,7 @@ def report(
     source = LabelledVectors.read(VectorFile(vectors, key, columns), options, header)
     shape = None if image_shape is None else _read_shape(image_shape, header)
     words, text_file = (None, {}) if texts is None else _read_texts(texts, len(source.vectors))
+    projection = None if map_by == "pca" else _umap()
     training = others.read(header)
 
     from proxcode.pipeline import load
@@ -123,7 +124,7 @@ def report(
         proximity=given,
         texts=words,
         image_shape=shape,
-        map=map_by,
+        projection=projection,
         max_samples=max_samples,
         title=f"{model.name} on {vectors.name}",
         command=command_line(ctx),
@@ -139,6 +140,15 @@ def _read_shape(image_shape: str, header: ModelHeader) -> tuple[int, ...]:
     shape = parse_shape(image_shape)
     check_shape(shape, header.n_features_in_)
     return shape
+
+
+def _umap() -> Any:
+    """Return the transformer of umap-learn. Raises ImportError where that is not installed."""
+    try:
+        from umap import UMAP
+    except ImportError as error:
+        raise ImportError("--map umap: umap-learn is not installed: pip install umap-learn, or use pca.") from error
+    return UMAP(random_state=0)
 
 
 def _read_texts(source: str, n_samples: int) -> tuple[list[Any], dict[str, InputFile]]:

@@ -1,6 +1,6 @@
 """The section with a map: samples in a plane, coloured by a label or by a bit.
 
-1. `plane` places samples, or the bits of codes, in two dimensions: by the two principal components, or by UMAP.
+1. `plane` places samples, or the bits of codes, in two dimensions: by two principal components, or by a transformer.
 2. `MapLabels` numbers the labels by how many samples have them.
 3. `map_section` draws the places. The script of the page colours them by what the reader selects.
 """
@@ -20,7 +20,6 @@ MAX_SAMPLES = 2_000
 # Labels that can be selected, those of most samples.
 MAX_LABELS = 100
 WIDTH, HEIGHT, MARGIN = 640.0, 420.0, 10.0
-METHODS = ("pca", "umap")
 
 
 class MapLabels(NamedTuple):
@@ -50,19 +49,17 @@ class MapLabels(NamedTuple):
         return cls([shortened(label, 60) for label in ordered], known)
 
 
-def plane(samples: NDArray[Any], method: str = "pca") -> tuple[NDArray[np.float64], str]:
+def plane(samples: NDArray[Any], projection: Any = None) -> tuple[NDArray[np.float64], str]:
     """Return places in a plane, shape (n_samples, 2), in any unit, and what they are in words.
 
     Parameters
     ----------
     samples : ndarray of shape (n_samples, n_features)
-    method : "pca" or "umap"
-        UMAP needs the package umap-learn.
+    projection : object with `fit_transform`, default=None
+        Places samples in a plane. None: the two principal components.
     """
-    if method not in METHODS:
-        raise ValueError(f"map={method!r}: expected one of {', '.join(METHODS)}.")
-    if method == "umap":
-        return _umap(samples), "UMAP, which keeps neighbours together but not distances"
+    if projection is not None:
+        return _projected(samples, projection), type(projection).__name__
     # In units of the largest number, whose square would not be finite beyond 1e154.
     scaled = np.asarray(samples, np.float64) / (float(np.abs(samples).max(initial=0)) or 1.0)
     centred = scaled - scaled.mean(axis=0)
@@ -83,18 +80,14 @@ def plane(samples: NDArray[Any], method: str = "pca") -> tuple[NDArray[np.float6
     return places * np.where(farthest < 0, -1, 1), f"the two principal components, {share:.0%} of the variance"
 
 
-def import_umap() -> Any:
-    """Return the class of umap-learn. Raises ImportError where it is not installed."""
-    try:
-        from umap import UMAP
-    except ImportError as error:
-        raise ImportError("map='umap': umap-learn is not installed: pip install umap-learn, or use 'pca'.") from error
-    return UMAP
-
-
-def _umap(samples: NDArray[Any]) -> NDArray[np.float64]:
-    n_neighbors = max(2, min(15, len(samples) - 1))
-    return np.asarray(import_umap()(n_neighbors=n_neighbors, random_state=0).fit_transform(samples), np.float64)
+def _projected(samples: NDArray[Any], projection: Any) -> NDArray[np.float64]:
+    places = np.asarray(projection.fit_transform(samples), np.float64)
+    if places.shape != (len(samples), 2) or not np.isfinite(places).all():
+        raise ValueError(
+            f"projection={projection!r} gives an array of shape {places.shape}: expected two finite "
+            f"coordinates for each of {len(samples)} samples."
+        )
+    return places
 
 
 def map_section(

@@ -15,7 +15,7 @@ from proxcode.pipeline import Model
 from proxcode.proximity import SameLabel
 from proxcode.report.code_sections import bits_section, distance_section
 from proxcode.report.images import Shape, check_shape, parse_shape
-from proxcode.report.map_section import MAX_SAMPLES, METHODS, MapLabels, import_umap, map_section, plane
+from proxcode.report.map_section import MAX_SAMPLES, MapLabels, map_section, plane
 from proxcode.report.measured import Choices, Measured, encode_samples, measure
 from proxcode.report.model_sections import model_section, times_section
 from proxcode.report.page import Section, Tile, left_out, page, paragraphs
@@ -66,7 +66,7 @@ def write_report(
     train_labels: Any = None,
     texts: Any = None,
     image_shape: str | Shape | None = None,
-    map: str = "pca",
+    projection: Any = None,
     max_samples: int = 5000,
     title: str = "",
     command: str = "",
@@ -100,8 +100,9 @@ def write_report(
         One text per sample, shown with queries and on the map.
     image_shape : str or tuple of int, default=None
         Shape of the image that each sample is, such as "28x28", "32x32x3" or "3x32x32", for thumbnails.
-    map : {"pca", "umap"}, default="pca"
-        How samples are placed on the map. UMAP needs the package umap-learn.
+    projection : transformer, default=None
+        Places samples on the map, by `fit_transform`, such as `umap.UMAP(random_state=0)` of umap-learn. None: the two
+        principal components.
     max_samples : int, default=5000
         Number of samples, drawn at random, whose pairs are measured. All samples are encoded.
     title : str, default=""
@@ -140,17 +141,15 @@ def write_report(
     """
     shape = None if image_shape is None else parse_shape(image_shape)
     choices = Choices(peers, lengths, train, train_labels, check_integer("max_samples", max_samples, 2))
-    if map not in METHODS:
-        raise ValueError(f"map={map!r}: expected one of {', '.join(METHODS)}.")
-    if map == "umap":
-        import_umap()
+    if projection is not None and not hasattr(projection, "fit_transform"):
+        raise TypeError(f"projection={projection!r}: expected a transformer with fit_transform, such as umap.UMAP().")
     if proximity is not None:
         check_component("proximity", proximity, SameLabel, "SameLabel(unlabelled='unknown')")
     with atomic_write(path, overwrite=overwrite) as partial:
         measured = encode_samples(model, X, y, proximity)
         shown = _shown(measured, texts, shape)
         measure(model, measured, choices, verbose)
-        sections = _sections(model, measured, shown, map, command or f"write_report({str(path)!r}, model, X, y)")
+        sections = _sections(model, measured, shown, projection, command or f"write_report({str(path)!r}, model, X, y)")
         heading = title or f"Report on {measured.code.n_bits_}-bit codes of {measured.n_samples:,} samples"
         content = page(heading, sections, lead=_lead(measured, train is not None), tiles=_tiles(measured)).encode()
         partial.write_bytes(content)
@@ -178,7 +177,7 @@ def _read_texts(texts: Any, n_samples: int) -> list[str]:
     return ["" if is_missing(one) else str(one) for one in found]
 
 
-def _sections(model: Model, measured: Measured, shown: Shown, map_by: str, command: str) -> list[Section]:
+def _sections(model: Model, measured: Measured, shown: Shown, projection: Any, command: str) -> list[Section]:
     code, pairs, search = measured.code, measured.pairs, measured.search
     n_bits, radius = code.n_bits_, code.radius_
     note = f"All pairs of {_of(len(measured.pair_rows), measured)} were measured."
@@ -199,7 +198,7 @@ def _sections(model: Model, measured: Measured, shown: Shown, map_by: str, comma
     else:
         asked = f"{search.n_queries:,} queries searched among {_of(search.n_database, measured)}."
         sections.append(search_section(search, asked))
-    sections.append(_map(measured, shown, map_by))
+    sections.append(_map(measured, shown, projection))
     sections.append(bits_section(measured.codes, n_bits))
     sections.append(query_section(measured.neighborhoods, shown, radius, measured.n_samples))
     return [*sections, times_section(measured), model_section(model, command)]
@@ -213,9 +212,9 @@ def _of(n: int, measured: Measured) -> str:
     return f"all {n_all:,} {kind}" if n == n_all else f"{n:,} {kind}, drawn at random from {n_all:,},"
 
 
-def _map(measured: Measured, shown: Shown, map_by: str) -> Section:
+def _map(measured: Measured, shown: Shown, projection: Any) -> Section:
     rows = subset(np.arange(measured.n_samples), MAX_SAMPLES)
-    places, words = plane(measured.samples.array[rows], map_by)
+    places, words = plane(measured.samples.array[rows], projection)
     bits = unpack(measured.codes[rows], measured.code.n_bits_)
     labels = None if measured.labels is None else MapLabels.of_sets(measured.labels.sets(rows))
     tips = [shown.tip(row) for row in rows.tolist()]
