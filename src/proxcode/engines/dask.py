@@ -15,6 +15,8 @@ Result = TypeVar("Result")
 # encoding took a third longer.
 ENVIRONMENT = "distributed.nanny.pre-spawn-environ"
 MEMORY_KEPT = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**26}
+# Size of what is sent to the scheduler above which Dask warns; the function of a map is sent once.
+LARGE_GRAPH = "distributed.admin.large-graph-warning-threshold"
 
 
 class DaskEngine(Engine):
@@ -56,8 +58,10 @@ class DaskEngine(Engine):
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Yield the results; parameters as in `Engine.map`."""
         client = self.client
-        # A worker that joins later gets the function from another.
-        sent = client.scatter(function, broadcast=True, hash=False)
+        cloudpickle, dask = import_library("dask", "cloudpickle"), import_library("dask", "dask")
+        # The result of a task, not scattered data: Dask computes it again when the workers that hold it have died.
+        with dask.config.set({LARGE_GRAPH: "1TB"}):
+            sent = client.submit(cloudpickle.loads, cloudpickle.dumps(function), pure=False)
         return results_in_order(
             submit=lambda task: client.submit(run_task, sent, task, pure=False),
             result=lambda future: future.result(),
