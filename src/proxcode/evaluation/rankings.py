@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proxcode.code import ProximityPreservingCode
-from proxcode.evaluation._kernels import count_grades
 from proxcode.evaluation.distances import CosineDistances, unit_rows
 from proxcode.evaluation.relevance import Grades
 from proxcode.hamming import Codes, to_words
 from proxcode.metrics import Counts
 from proxcode.search import HammingIndex
+from proxcode.utils.kernels import count_grades
 
 # Seconds after which the search of a method has been timed long enough.
 TIMED_SECONDS = 1.0

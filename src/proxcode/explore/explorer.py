@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proxcode.evaluation._kernels import count_grades
 from proxcode.explore.items import Items
 from proxcode.explore.vectors import check_vectors, read_vector
 from proxcode.hamming import check_codes, to_words
@@ -26,6 +25,7 @@ from proxcode.report.markup import shortened
 from proxcode.search import HammingIndex
 from proxcode.search.string_ids import StringIds, ids_for
 from proxcode.stores.ids import MAX_ID, Ids
+from proxcode.utils.kernels import count_grades
 from proxcode.utils.labels import is_missing, one_column
 from proxcode.utils.validation import check_integer
 
