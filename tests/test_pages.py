@@ -28,7 +28,7 @@ NOT_RUN = {
         'import { env, InferenceSession, Tensor } from "onnxruntime-web/wasm";',
     ): "JavaScript of the page that make test-browser opens",
     ("docs/clickhouse.md", "CREATE TABLE documents ON CLUSTER my_cluster"): "needs a cluster of ClickHouse servers",
-    ("docs/postgresql.md", "pip install 'proxcode[postgres]'"): "tests/stores/test_postgresql_page.py",
+    ("docs/postgresql.md", "pip install '.[postgres]'"): "tests/stores/test_postgresql_page.py",
     ("docs/postgresql.md", "import numpy as np"): "tests/stores/test_postgresql_page.py",
     ("docs/postgresql.md", "from proxcode.stores import PostgresStore"): "tests/stores/test_postgresql_page.py",
     (

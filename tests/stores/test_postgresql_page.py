@@ -45,7 +45,7 @@ def shop(postgres_address, tmp_path_factory):
 
 def test_five_commands_lead_to_the_first_hit(shop):
     install, *commands = blocks("bash")[0].splitlines()
-    assert install == "pip install 'proxcode[postgres]'"
+    assert install == "pip install '.[postgres]'"
     assert len(commands) == 4
     start = time.monotonic()
     printed = [run(*shlex.split(command)[1:]) for command in commands]
