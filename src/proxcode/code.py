@@ -119,7 +119,7 @@ class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, U
     n_paired_samples_ : int
         Number of samples whose pairs took part in learning; 0 in models of earlier versions.
     updates_ : list of Update
-        What each call of `update` learned.
+        What each call of `update` learned, and each `extend` with other samples than those of the fit.
     hash_function_, proximity_ : the fitted components
     n_features_in_ : int
 

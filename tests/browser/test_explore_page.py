@@ -100,6 +100,23 @@ def test_escape_closes_the_list_and_enter_takes_the_first(opened, explored):
     page.wait_for_selector("#suggestions li.none")
 
 
+def test_enter_after_a_refused_text_searches_for_nothing(chromium, server, explored):
+    # Not by `new_page`: Chromium logs every answer with the status 400 as an error.
+    context = chromium.new_context()
+    page = context.new_page()
+    page.goto(server.address)
+    wait_for_query(page, explored.titles[0])
+    page.fill("#item", "nine")
+    page.wait_for_selector("#suggestions li")
+    page.fill("#item", "x" * 1200)
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('#status').classList.contains('wrong')")
+    page.wait_for_timeout(300)
+    assert "1,200 characters" in page.locator("#status").inner_text()
+    wait_for_query(page, explored.titles[0])
+    context.close()
+
+
 def test_a_pasted_vector_is_searched_for(opened, explored, new):
     page = opened()
     page.locator("summary", has_text="Search by a vector").click()

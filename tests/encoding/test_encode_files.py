@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from helpers.command_line import without_progress
 from proxcode import ClassifierHash, KernelHash, LinearHash, ProximityPreservingCode, encode_files
 from proxcode.files import read_labels
+from proxcode.storage.atomic import atomic_write
 from proxcode.utils.engine import LocalEngine
 
 N_FEATURES = 6
@@ -385,6 +386,20 @@ def test_codes_of_what_an_input_was_do_not_stay(model, other_model, X, tmp_path)
     encoded = encode_files(other_model, tmp_path / "vectors", tmp_path / "codes", overwrite=True)
     assert [path.name for path in encoded.failed] == ["a.npy"]
     assert sorted(path.name for path in (tmp_path / "codes").iterdir()) == ["b.parquet", "manifest.json"]
+
+
+def test_codes_that_another_process_writes_are_left_to_it(model, other_model, X, tmp_path):
+    (tmp_path / "vectors").mkdir()
+    np.save(tmp_path / "vectors" / "a.npy", X)
+    encode_files(model, tmp_path / "vectors", tmp_path / "codes")
+    output = tmp_path / "codes" / "a.parquet"
+    before = output.read_bytes()
+    with atomic_write(output) as partial:
+        encoded = encode_files(other_model, tmp_path / "vectors", tmp_path / "codes", overwrite=True)
+        assert "is being written by another process" in encoded.failed[tmp_path / "vectors" / "a.npy"]
+        assert output.read_bytes() == before
+        partial.write_bytes(before)
+    assert output.read_bytes() == before
 
 
 def test_parts_without_rows_and_columns_without_values(model, X, tmp_path):

@@ -200,6 +200,30 @@ def test_a_fit_survives_the_death_of_a_worker(engine, data, files, tmp_path):
     assert (tmp_path / "killed").exists()
 
 
+def test_a_spark_context_of_the_caller_is_used_and_stays():
+    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: make test-engines")
+    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
+        pytest.skip("Spark needs Java: install default-jre-headless")
+    settings = pyspark.SparkConf().set("spark.ui.enabled", "false").set("spark.driver.host", "127.0.0.1")
+    with pyspark.SparkContext("local[1]", "of the caller", conf=settings) as context:
+        with pytest.raises(ValueError, match=r"^session='local\[2\]': Spark runs already; pass its session, or stop"):
+            SparkEngine("local[2]")
+        with SparkEngine() as engine:
+            assert engine.session.sparkContext.applicationId == context.applicationId
+            assert list(engine.map(str, range(3))) == ["0", "1", "2"]
+        assert context.parallelize([1, 2]).sum() == 3
+
+
+def test_a_dask_engine_listens_on_this_machine_alone():
+    pytest.importorskip("distributed", reason="distributed is not installed: make test-engines")
+    with DaskEngine() as engine:
+        scheduler = engine.client.cluster.scheduler
+        assert scheduler.http_server.port
+        assert {host for host, _ in (one.getsockname()[:2] for one in scheduler.http_server._sockets.values())} == {
+            "127.0.0.1"
+        }
+
+
 def test_a_function_lost_with_its_only_worker_is_sent_again(tmp_path):
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-engines")
     mark = tmp_path / "killed"
@@ -211,7 +235,7 @@ def test_a_function_lost_with_its_only_worker_is_sent_again(tmp_path):
         return task
 
     with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
         distributed.Client(cluster) as client,
     ):
         assert list(DaskEngine(client).map(killed_once, range(12))) == list(range(12))

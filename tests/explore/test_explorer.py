@@ -7,10 +7,13 @@ import math
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
+from sklearn.decomposition import TruncatedSVD
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 
-from proxcode import HammingIndex, ProximityPreservingCode
-from proxcode.explore import CodeExplorer, Items
+from helpers.explored import Client
+from proxcode import CodePipeline, HammingIndex, ProximityPreservingCode
+from proxcode.explore import CodeExplorer, ExploreServer, Items
 from proxcode.hamming import distances
 from proxcode.storage.texts import Texts
 
@@ -228,3 +231,28 @@ def test_labels_of_an_indicator_matrix_and_missing_labels(explored):
     assert some.search({"row": 0})["neighbors"][0]["row"] == 1
     one = CodeExplorer(explorer.model, explorer.codes[:1])
     assert one.search({"row": 0})["neighbors"] == []
+    pairs = CodeExplorer(explorer.model, explorer.codes[:2], labels=[("red", "s"), ("blue", "m")])
+    assert [pairs.search({"row": row})["query"]["label"] for row in (0, 1)] == ["('red', 's')", "('blue', 'm')"]
+
+
+def test_the_smallest_id_is_found(explored):
+    explorer = explored.explorer
+    other = CodeExplorer(explorer.model, explorer.codes[:2], ids=[-(2**63), 2**63 - 1])
+    assert [other.search({"id": one})["query"]["row"] for one in (-(2**63), 2**63 - 1)] == [0, 1]
+
+
+def test_a_model_of_texts_is_explored_by_its_items():
+    texts = ["red apple", "green apple", "red pear", "blue car", "fast car", "slow car"] * 5
+    steps = [("words", TfidfVectorizer()), ("dense", TruncatedSVD(4, random_state=0))]
+    pipeline = CodePipeline([*steps, ("code", ProximityPreservingCode(8, random_state=0))])
+    pipeline.fit(texts, [text.split()[1] == "car" for text in texts])
+    with ExploreServer(CodeExplorer(pipeline, pipeline.encode(texts))) as server:
+        page = Client(server).send("GET", Client(server).path).text
+    assert 'id="vector"' not in page
+    assert "paste a vector" not in page
+    explorer = CodeExplorer(pipeline, pipeline.encode(texts))
+    assert len(explorer.search({"row": 0, "k": 3})["neighbors"]) == 3
+    with pytest.raises(ValueError, match=r"^this model takes no vectors: search by a stored code\.$"):
+        explorer.search({"vector": [0.0]})
+    with pytest.raises(ValueError, match=r"^this model takes no vectors"):
+        CodeExplorer(pipeline, pipeline.encode(texts), vectors=np.zeros((30, 4)))

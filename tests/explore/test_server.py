@@ -370,6 +370,12 @@ def test_a_stopped_server_frees_its_port(explored):
         socket.create_connection(("127.0.0.1", port), timeout=5)
 
 
+def test_a_server_that_was_not_started_can_be_stopped(explored):
+    server = ExploreServer(explored[0])
+    server.stop()
+    assert server.socket.fileno() == -1
+
+
 def test_the_report_is_that_of_the_vectors_and_is_measured_once(client, server):
     page = client.send("GET", client.path)
     assert 'href="report"' in page.text

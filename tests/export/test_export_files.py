@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import onnxruntime
 import pytest
+from onnx import numpy_helper
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
@@ -20,6 +21,7 @@ from proxcode import (
     export_onnx,
 )
 from proxcode.export import differing_bits, onnx_model
+from proxcode.export.graph import Graph
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +217,9 @@ def test_files_of_other_models_are_not_compared(model, path, train, new):
     export_onnx(model, path, outputs=["margins"])
     with pytest.raises(ValueError, match=r"model\.onnx has no output codes to compare: export it with this output\.$"):
         differing_bits(model, path, new[0])
+
+
+def test_a_constant_beyond_single_precision_is_kept_without_a_warning():
+    graph = Graph()
+    graph.add("Mul", "X", 2.0**133)
+    assert numpy_helper.to_array(graph.constants[0]) == 2.0**133

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from helpers.html_pages import Page
-from proxcode import pack, unpack
+from proxcode import HammingIndex, SharedLabel, pack, unpack
 from proxcode.report.charts import Frame, doubling, linear, percent
 from proxcode.report.code_sections import bit_correlation, bits_section, distance_section, random_pair_counts
 from proxcode.report.images import pixel_range, png, thumbnails
+from proxcode.report.labels import Labels
 from proxcode.report.map_section import MapLabels, map_section, plane
+from proxcode.report.neighbors import _neighborhood, find_neighborhoods
 from proxcode.report.page import page, style_sheet
 
 RNG = np.random.default_rng(0)
@@ -163,3 +165,19 @@ def _luminance(colour):
     parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
     linear_parts = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
     return float(linear_parts @ [0.2126, 0.7152, 0.0722])
+
+
+def test_what_has_no_label_neither_agrees_nor_disagrees():
+    codes = np.zeros((60, 1), np.uint8)
+    matrix = np.zeros((60, 2), int)
+    matrix[:25, 0] = matrix[25:50, 1] = 1
+    labels = Labels(SharedLabel(), matrix, np.arange(60))
+    found = find_neighborhoods(HammingIndex(8).add(codes), codes, np.arange(60), labels, 5)
+    assert all(one.row < 50 for one in found.worst)
+    for one in [*found.random, *found.worst]:
+        expected = [
+            None if one.row >= 50 or neighbor >= 50 else (one.row < 25) == (neighbor < 25) for neighbor in one.neighbors
+        ]
+        assert one.agree == expected
+    unlabelled = _neighborhood(labels, 55, [0, 1], [0, 0])
+    assert (unlabelled.known, unlabelled.share) == ([], 1.0)

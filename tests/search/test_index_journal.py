@@ -622,3 +622,14 @@ def test_the_time_of_an_addition_does_not_depend_on_the_size_of_the_index(tmp_pa
         assert len(index._snapshot.planes._state[2]) == 49
         assert journal_of(path).stat().st_size < 10_000
     assert len(HammingIndex.load(path)) == 2_000_049
+
+
+def test_ids_whose_difference_wraps_around_are_kept(tmp_path):
+    path, ids = tmp_path / "codes.index", [2**63 - 1, -(2**63)]
+    codes = np.array([[1], [2]], np.uint8)
+    HammingIndex(8).save(path)
+    with HammingIndex.open(path) as index:
+        index.add(codes, ids=ids)
+    found = HammingIndex.load(path)
+    assert found.ids.tolist() == ids
+    np.testing.assert_array_equal(found.get(ids), codes)

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("faiss")
 
 from proxcode.hamming import pack
-from proxcode.search import HammingIndex
+from proxcode.search import ByMargins, HammingIndex
 from proxcode.stores import HNSW, IVF, FaissIndex, Flat, MultiHash
 
 N_BITS = 60
@@ -47,6 +47,15 @@ def test_approximate_engines_find_most_and_tell_true_distances(codes, exact, eng
     assert (np.where(distance < 0, 99, distance) >= expected).all()
     assert (distance == expected).mean() > 0.8
     assert (neighbor[:, 0] >= 0).all()
+
+
+@pytest.mark.parametrize("engine", [Flat(), IVF(), HNSW(), MultiHash()])
+def test_every_engine_returns_its_codes(codes, exact, engine):
+    index = FaissIndex(N_BITS, engine).add(codes[:2000], ids=np.arange(2000) + 5).add(codes[2000:])
+    np.testing.assert_array_equal(index.get([2004, 5, 3004]), codes[[1999, 0, 2999]])
+    margins = np.where(np.unpackbits(codes[:2], axis=1, count=N_BITS), 1.0, -1.0)
+    found = index.search(codes[:2], 3, rescore=ByMargins(margins))
+    assert (found.distance[:, 0] == exact.search(codes[:2], 1, rescore=ByMargins(margins)).distance[:, 0]).all()
 
 
 def test_codes_found_by_no_engine_are_marked():

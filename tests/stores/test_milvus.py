@@ -124,3 +124,20 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     with pytest.raises(ModuleNotFoundError, match=r"^MilvusStore requires pymilvus: pip install 'proxcode\[milvus\]'"):
         MilvusStore(None, "codes", 8)
+
+
+@pytest.mark.parametrize("auto_id", [False, True])
+def test_ids_that_are_no_primary_key_are_refused(milvus, make, auto_id):
+    from pymilvus import DataType
+
+    schema = milvus.create_schema(auto_id=auto_id)
+    schema.add_field("pk", DataType.INT64, is_primary=True)
+    schema.add_field("item", DataType.INT64)
+    schema.add_field("code", DataType.BINARY_VECTOR, dim=16)
+    index = milvus.prepare_index_params()
+    index.add_index("code", index_type="BIN_FLAT", metric_type="HAMMING")
+    name = f"keyed_{auto_id}"
+    milvus.create_collection(name, schema=schema, index_params=index)
+    for field in ("item", "pk") if auto_id else ("item",):
+        with pytest.raises(ValueError, match=rf"^field '{field}' of collection '{name}' is not a primary key that ta"):
+            MilvusStore(milvus, name, 16, id_field=field)

@@ -582,6 +582,20 @@ def test_an_emptied_table_takes_another_model(connection, codes):
     assert PostgresStore(connection, "emptied").fingerprint == "b" * 64
     (comment,) = connection.execute("SELECT col_description('emptied'::regclass, 2)").fetchone()
     assert comment.count("proxcode") == 1
+    # Codes of an unknown model are not taken for those of the model before them.
+    PostgresStore(connection, "emptied").remove(np.arange(5))
+    PostgresStore(connection, "emptied").add(codes[:5])
+    assert PostgresStore(connection, "emptied").fingerprint is None
+    assert PostgresStore(connection, "emptied", model="a" * 64).fingerprint == "a" * 64
+
+
+def test_parameters_without_a_condition_are_refused(connection, codes):
+    store = PostgresStore(connection, "unused", N_BITS).add(codes)
+    for search in (store.search, lambda *given, **named: store.within(*given, 3, **named)):
+        with pytest.raises(
+            ValueError, match=r"^parameters=\{'price': 20\} without where: pass the condition that uses"
+        ):
+            search(codes[:1], parameters={"price": 20})
 
 
 def test_filters_are_combined(connection, codes):
@@ -590,23 +604,6 @@ def test_filters_are_combined(connection, codes):
     assert len(some.filtered(sql.SQL("id >= %(y)s"), {"y": 10})) == 40
     with pytest.raises(ValueError, match=r"^parameters has 'x', a name that another filter uses: choose another"):
         some.filtered(sql.SQL("id >= %(x)s"), {"x": 10})
-
-
-def test_candidates_that_are_removed_meanwhile_are_left_out(connection, codes, monkeypatch):
-    store = PostgresStore(connection, "meanwhile", N_BITS).add(codes)
-    nearest = store._nearest
-
-    def then_removed(queries, k):
-        found = nearest(queries, k)
-        PostgresStore(connection, "meanwhile").remove([found.neighbor[0, 0]])
-        return found
-
-    monkeypatch.setattr(store, "_nearest", then_removed)
-    margins = np.where(np.unpackbits(codes[:1], axis=1, count=N_BITS), 1.0, -1.0)
-    found = store.search(codes[:1], 3, rescore=ByMargins(margins), oversample=1)
-    assert found.neighbor[0, -1] == -1
-    assert np.isinf(found.distance[0, -1])
-    assert (found.neighbor[0, :2] >= 0).all()
 
 
 def test_wrong_connections_are_refused(connection):

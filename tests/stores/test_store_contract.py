@@ -7,6 +7,7 @@ from helpers.codes import assert_same, random_codes
 from proxcode.hamming import pack
 from proxcode.search import ByMargins, HammingIndex
 from proxcode.stores import CodeStore
+from proxcode.stores.base import ServerStore
 
 ZEROS = np.zeros((2, 2), np.uint8)
 
@@ -160,6 +161,25 @@ def test_rescoring_of_candidates_is_the_same_in_every_store(store, rng):
     expected = reference.search(queries, 5, rescore=ByMargins(margins), oversample=60)
     np.testing.assert_array_equal(found.distance, expected.distance)
     np.testing.assert_array_equal(index.search(queries, 999).distance, reference.search(queries, 999).distance)
+
+
+def test_a_candidate_that_another_client_removes_is_left_out(store, rng, monkeypatch):
+    margins = rng.normal(size=(1, 21))
+    queries, index = pack(margins >= 0), store(21).add(random_codes(rng, 30, 21))
+    if not isinstance(index, ServerStore):
+        pytest.skip("these codes have one client, this process")
+    nearest = index._nearest
+
+    def then_removed(queries, k):
+        found = nearest(queries, k)
+        index.remove([found.neighbor[0, 0]])
+        return found
+
+    monkeypatch.setattr(index, "_nearest", then_removed)
+    found = index.search(queries, 3, rescore=ByMargins(margins), oversample=1)
+    assert found.neighbor[0, -1] == -1
+    assert np.isinf(found.distance[0, -1])
+    assert (found.neighbor[0, :2] >= 0).all()
 
 
 def test_codes_of_another_model_are_refused(store):

@@ -106,8 +106,9 @@ class EncodeFile:
             # No other file could be written either.
             if is_disk_error(error) and getattr(error, "filename", None) == task.output:
                 raise
-            if task.may_replace:
-                # Codes of what the input was, or of another model, must not be taken for those of the others.
+            if task.may_replace and not isinstance(error, BlockingIOError):
+                # Codes of what the input was, or of another model, must not be taken for those of the others; a file
+                # that another process writes at the moment is left to it.
                 Path(task.output).unlink(missing_ok=True)
             return Result(reason=_reason(task.path, error))
 

@@ -46,7 +46,7 @@ def results_in_order(
         Cancels a list of futures.
     tasks : sequence
     n_ahead : int
-        Number of tasks begun before the first result is waited for.
+        Number of tasks begun beyond the one whose result is waited for.
     """
     begun: deque[Any] = deque()
     try:

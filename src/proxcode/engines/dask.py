@@ -41,8 +41,10 @@ class DaskEngine(Engine):
         if client is None:
             dask = import_library("dask", "dask")
             with dask.config.set({ENVIRONMENT: {**dask.config.get(ENVIRONMENT, {}), **MEMORY_KEPT}}):
-                # Any free port: another cluster of this machine may have the usual one.
-                cluster = distributed.LocalCluster(threads_per_worker=1, processes=True, dashboard_address=":0")
+                # Any free port of this machine alone: another cluster may have the usual one.
+                cluster = distributed.LocalCluster(
+                    threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0"
+                )
             client = distributed.Client(cluster)
             self._owned = [client, cluster]
         elif isinstance(client, str):

@@ -57,6 +57,7 @@ class RayEngine(Engine):
         """Disconnect from the cluster, where the engine connected to it."""
         if self._is_owned and self._ray.is_initialized():
             self._ray.shutdown()
+        self._is_owned = False
 
 
 def _run(sent: list[Any], task: Any) -> Any:

@@ -20,19 +20,22 @@ class SparkEngine(Engine):
     Parameters
     ----------
     session : pyspark.sql.SparkSession or str, default=None
-        A session, or the address of a master such as "spark://10.0.0.1:7077". None uses the active session, or starts
-        workers on this machine, until `close`.
+        A session, or the address of a master such as "spark://10.0.0.1:7077". None uses the one that runs in
+        this process, or starts workers on this machine, until `close`.
     """
 
     def __init__(self, session: Any = None) -> None:
         sql = import_library("spark", "pyspark.sql")
-        active = sql.SparkSession.getActiveSession()
-        if active is not None and isinstance(session, str):
-            raise ValueError(f"session={session!r}: a session is active already; pass it, or stop it first.")
-        session = active if session is None else session
-        self._is_owned = session is None or isinstance(session, str)
-        self._starts_java = import_library("spark", "pyspark").SparkContext._gateway is None
-        if session is None:
+        context = import_library("spark", "pyspark").SparkContext
+        # A context may run without a session, or with a session of another thread.
+        is_running = context._active_spark_context is not None
+        if is_running and isinstance(session, str):
+            raise ValueError(f"session={session!r}: Spark runs already; pass its session, or stop it first.")
+        self._is_owned = not is_running and (session is None or isinstance(session, str))
+        self._starts_java = context._gateway is None
+        if session is None and is_running:
+            session = sql.SparkSession.builder.getOrCreate()
+        elif session is None:
             # The name of this machine need not lead to it; a task may fail three times, as on a cluster.
             builder = sql.SparkSession.builder.master("local[*,4]").config("spark.driver.host", "127.0.0.1")
             builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")

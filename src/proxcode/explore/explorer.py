@@ -97,7 +97,9 @@ class CodeExplorer:
         self.radius = int(model.history_[self.n_bits - 1].radius)
         self.items = items
         self.labels = None if labels is None else _label_array(labels)
-        self.vectors = None if vectors is None else check_vectors(vectors, int(model.n_features_in_))
+        # A pipeline whose first step takes texts has no number of features.
+        self.n_features: int | None = getattr(model, "n_features_in_", None)
+        self.vectors = None if vectors is None else check_vectors(vectors, self._checked_n_features())
         self._check_lengths(items=items, labels=self.labels, vectors=self.vectors)
         self._words, self._one_grade = to_words(self.codes), np.zeros(len(self.codes), np.uint8)
         self._ids = None if ids is None else _known_ids(len(self.codes), ids)
@@ -115,13 +117,18 @@ class CodeExplorer:
                     f"{name} has {len(values):,} rows for {len(self.codes):,} codes: expected one for each."
                 )
 
+    def _checked_n_features(self) -> int:
+        if self.n_features is None:
+            raise ValueError("this model takes no vectors: search by a stored code.")
+        return self.n_features
+
     def about(self) -> dict[str, Any]:
         """Return what a page says of the codes: their number and length, the learned radius, the names of columns."""
         return {
             "codes": len(self.codes),
             "bits": self.n_bits,
             "radius": self.radius,
-            "features": int(self.model.n_features_in_),
+            "features": self.n_features,
             "columns": [] if self.items is None else self.items.names,
             "ids": self._ids is not None,
             "labels": self.labels is not None,
@@ -130,12 +137,13 @@ class CodeExplorer:
         }
 
     def warm_up(self) -> None:
-        """Search once by item, by vector and by text: what is compiled or sorted at first use is then ready."""
+        """Search once by item, by text and by vector: what is compiled or sorted at first use is then ready."""
         self.search({"row": 0})
         self.suggest({"text": "a"})
-        # A pipeline may refuse zeros.
-        with suppress(ValueError):
-            self.search({"vector": [0.0] * int(self.model.n_features_in_)})
+        if self.n_features is not None:
+            # A pipeline may refuse zeros.
+            with suppress(ValueError):
+                self.search({"vector": [0.0] * self.n_features})
 
     def search(self, request: dict[str, Any]) -> dict[str, Any]:
         """Return the nearest codes of a query.
@@ -161,7 +169,7 @@ class CodeExplorer:
         if len(kinds) != 1:
             raise ValueError("a search has one query: pass one of row, id and vector.")
         if kinds == ["vector"]:
-            vector = read_vector(request["vector"], int(self.model.n_features_in_))
+            vector = read_vector(request["vector"], self._checked_n_features())
             code, row = self.model.encode(vector[None], self.n_bits), None
             query = {"bits": code.tobytes().hex()}
             if self.image_shape is not None:
@@ -232,7 +240,7 @@ class CodeExplorer:
             return int(self._ids.positions([text])[0]) if is_possible else -1
         digits = text.removeprefix("-")
         number = int(text) if digits.isdecimal() and len(digits) <= len(str(MAX_ID)) else None
-        if number is None or not -MAX_ID <= number <= MAX_ID:
+        if number is None or not -MAX_ID - 1 <= number <= MAX_ID:
             return -1
         return int((self._ids or Ids(len(self.codes))).positions([number])[0])
 
@@ -286,7 +294,13 @@ class CodeExplorer:
 def _label_array(labels: ArrayLike) -> NDArray[Any]:
     """Return labels as an array; NaN and None in a list of strings stay what they are."""
     values = one_column(labels)
-    array = values if isinstance(values, np.ndarray) else np.array(values, object)
+    if isinstance(values, np.ndarray):
+        array = values
+    elif any(isinstance(label, list) for label in values):
+        array = np.array(values, object)
+    else:
+        # A label may be a tuple, which is no row of a matrix.
+        array = np.fromiter(values, object, len(values))
     if array.ndim not in (1, 2):
         raise ValueError(f"labels has shape {array.shape}: expected one label for each code, or a matrix of 0 and 1.")
     return array

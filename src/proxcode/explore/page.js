@@ -230,20 +230,24 @@
     if (event.key === "Enter") {
       event.preventDefault();
       if (list.hidden || offeredFor !== item.value) await suggest();
-      if (offered.length) choose(offered[Math.max(active, 0)]);
+      // After an error, or an Escape in between, the list is that of another text.
+      if (offeredFor === item.value && offered.length) choose(offered[Math.max(active, 0)]);
       return;
     }
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
     event.preventDefault();
-    if (list.hidden) { await suggest(); if (offered.length) activate(0); return; }
+    if (list.hidden) { await suggest(); if (!list.hidden && offered.length) activate(0); return; }
     if (!offered.length) return;
     const step = event.key === "ArrowDown" ? 1 : -1;
     activate(active < 0 ? (step > 0 ? 0 : offered.length - 1) : (active + step + offered.length) % offered.length);
   });
 
   const byVector = () => { if (vector.value.trim()) search({ vector: vector.value }); };
-  vector.addEventListener("input", debounced(250, byVector));
-  at("by-vector").addEventListener("click", byVector);
+  // There is no such box where the model takes texts.
+  if (vector) {
+    vector.addEventListener("input", debounced(250, byVector));
+    at("by-vector").addEventListener("click", byVector);
+  }
   at("search-form").addEventListener("submit", (event) => event.preventDefault());
   radius.addEventListener("input", divide);
   k.addEventListener("change", () => { if (asked) search(asked); });

@@ -46,12 +46,13 @@ def render_page(explorer: CodeExplorer) -> Page:
         Tile("near up to", about["radius"], "Hamming distance, as learned"),
     ]
     sections = [Section("search", "Search", _search_form(about)), *overview(explorer)]
+    or_vector = "" if about["features"] is None else " or paste a vector"
     document = page(
         "Explore codes",
         sections,
         lead=joined(
             [
-                tag("p", "Choose an item or paste a vector: its nearest codes appear below."),
+                tag("p", f"Choose an item{or_vector}: its nearest codes appear below."),
                 report if explorer.vectors is not None else None,
             ]
         ),
@@ -92,10 +93,22 @@ def asset(name: str) -> Html:
     return Html(files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
+def _vector_form(n_features: int) -> Html:
+    hint = f"{n_features:,} numbers separated by commas or spaces; brackets do no harm."
+    return tag(
+        "details",
+        tag("summary", "Search by a vector"),
+        tag("label", "Vector", for_="vector"),
+        tag("textarea", id="vector", rows="3", spellcheck="false", aria_describedby="vector-hint"),
+        tag("p", hint, id="vector-hint", class_="hint"),
+        tag("button", "Search by this vector", id="by-vector", type="button"),
+        id="vector-box",
+    )
+
+
 def _search_form(about: dict[str, object]) -> Html:
     columns = about["columns"]
     by = f"{columns[0]}, or row number" if isinstance(columns, list) and columns else "Row number"
-    hint = f"{about['features']:,} numbers separated by commas or spaces; brackets do no harm."
     item = tag(
         "div",
         tag("label", f"Item by {by}{' or id' if about['ids'] else ''}", for_="item"),
@@ -113,15 +126,6 @@ def _search_form(about: dict[str, object]) -> Html:
         tag("ul", id="suggestions", role="listbox", aria_label="Items", hidden=True),
         class_="item-box",
     )
-    vector = tag(
-        "details",
-        tag("summary", "Search by a vector"),
-        tag("label", "Vector", for_="vector"),
-        tag("textarea", id="vector", rows="3", spellcheck="false", aria_describedby="vector-hint"),
-        tag("p", hint, id="vector-hint", class_="hint"),
-        tag("button", "Search by this vector", id="by-vector", type="button"),
-        id="vector-box",
-    )
     k = tag(
         "div",
         tag("label", "Neighbours", for_="k"),
@@ -135,6 +139,8 @@ def _search_form(about: dict[str, object]) -> Html:
         tag("p", f"The model learned {about['radius']}.", class_="hint"),
         class_="radius-box",
     )
+    n_features = about["features"]
+    vector = _vector_form(n_features) if isinstance(n_features, int) else None
     form = tag("form", item, k, slider, vector, id="search-form", autocomplete="off")
     # It takes the focus when a neighbour becomes the query.
     query = tag("div", id="query", tabindex="-1", role="group", aria_label="Query")

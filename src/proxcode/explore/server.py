@@ -97,6 +97,7 @@ class ExploreServer(ThreadingHTTPServer):
 
     def __init__(self, explorer: CodeExplorer, port: int = 0, *, command: str | None = None) -> None:
         check_integer("port", port, 0, 65_535)
+        self._thread: Thread | None = None
         try:
             super().__init__((HOST, port), Handler)
         except OSError as error:
@@ -130,12 +131,15 @@ class ExploreServer(ThreadingHTTPServer):
 
     def start(self) -> Self:
         """Serve in a thread of its own, until `stop`."""
-        Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        self._thread = Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self._thread.start()
         return self
 
     def stop(self) -> None:
-        """End a server that was started, and free its port."""
-        self.shutdown()
+        """End the thread that `start` began, if it did, and free the port."""
+        if self._thread is not None:
+            self.shutdown()
+            self._thread = None
         self.server_close()
 
     def __enter__(self) -> Self:

@@ -63,7 +63,8 @@ class Graph:
         """Add a constant; real numbers that single precision holds exactly take half the bytes of the file."""
         from onnx import numpy_helper
 
-        single = array.astype(np.float32) if array.dtype.kind == "f" else array
+        with np.errstate(over="ignore"):
+            single = array.astype(np.float32) if array.dtype.kind == "f" else array
         is_smaller = array.dtype.kind == "f" and np.array_equal(single, array)
         name = self._new_name("constant")
         stored = single if is_smaller else array

@@ -73,7 +73,10 @@ class UpdatableHash(RegressionHash):
             return f"this model cannot be updated: its {name} did not learn from one label per sample; fit a new model."
         if self.updatable:
             return "this model cannot be updated: samples differ in double precision alone; subtract their mean first."
-        return f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True)."
+        return (
+            f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True), which "
+            "tells the reason if they cannot be kept."
+        )
 
     def begin_updated(self, X: Matrix | Samples, labels: Labels, rows: Rows) -> LabelTraining:
         """Return a training on samples that are all in the memory, for further bits after an update."""

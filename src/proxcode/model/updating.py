@@ -94,9 +94,10 @@ class UpdatingMixin(SavingMixin):
         margins. A new class gets a code of its own, far from those of other classes. The threshold `radius_` and the
         training codes `codes_` are not changed, and `fingerprint` stays the same.
 
-        Samples that the model knows are recognised, so that the same call repeated changes nothing. What is learned by
-        one call after another is what one call with all samples would give the regression; the bits follow from the
-        order of the calls. `fit` learns better codes from all samples, if all codes may be computed again.
+        Samples that the model knows are recognised, so that the same call repeated changes nothing but `updates_`. What
+        is learned by one call after another is what one call with all samples would give the regression; the bits
+        follow from the order of the calls. `fit` learns better codes from all samples, if all codes may be computed
+        again.
 
         Parameters
         ----------

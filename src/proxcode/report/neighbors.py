@@ -24,19 +24,24 @@ class Neighborhood(NamedTuple):
     ----------
     row : int
     neighbors, distances : list of int
-    agree : list of bool or None
-        Whether each neighbour has a label in common with the query; None without labels.
+    agree : list of (bool or None)
+        Whether each neighbour has a label in common with the query; None where one of the two has no label.
     """
 
     row: int
     neighbors: list[int]
     distances: list[int]
-    agree: list[bool] | None
+    agree: list[bool | None]
+
+    @property
+    def known(self) -> list[bool]:
+        """Whether neighbours have a label in common with the query, where both have labels."""
+        return [one for one in self.agree if one is not None]
 
     @property
     def share(self) -> float:
-        """Share of neighbours with a label in common; 1 without labels or neighbours."""
-        return sum(self.agree) / len(self.agree) if self.agree else 1.0
+        """Share of labelled neighbours with a label in common; 1 where there are none."""
+        return sum(self.known) / len(self.known) if self.known else 1.0
 
 
 class Neighborhoods(NamedTuple):
@@ -62,10 +67,10 @@ def find_neighborhoods(
 def _neighborhood(labels: Labels | None, row: int, neighbors: list[int], distances: list[int]) -> Neighborhood:
     known = [(neighbor, distance) for neighbor, distance in zip(neighbors, distances, strict=True) if neighbor >= 0]
     rows = [neighbor for neighbor, _ in known]
-    agree = None
+    agree: list[bool | None] = [None] * len(rows)
     if labels is not None:
         own, *others = (set(labels_of) for labels_of in labels.sets(np.array([row, *rows])))
-        agree = [bool(own & other) for other in others]
+        agree = [bool(own & other) if own and other else None for other in others]
     return Neighborhood(row, rows, [distance for _, distance in known], agree)
 
 

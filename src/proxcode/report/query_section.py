@@ -75,14 +75,14 @@ def _group(queries: Sequence[Neighborhood], shown: Shown, radius: int) -> Html:
 
 def _query(query: Neighborhood, shown: Shown, radius: int) -> Html:
     label = shown.label(query.row)
-    agree = "" if query.agree is None else f" {sum(query.agree)} of {len(query.agree)} neighbours have its label."
+    agree = f" {sum(query.known)} of {len(query.known)} neighbours have its label." if query.known else ""
     heading = tag(
         "h4", f"Sample {query.row:,}{'' if label is None else f', label {label}'}.", tag("span", agree, class_="agree")
     )
     text = None if shown.texts is None else tag("p", shortened(shown.texts[query.row]))
     image = None if shown.image is None else _thumbnail(shown.image(query.row), query.row, label)
-    known: list[bool | None] = [None] * len(query.neighbors) if query.agree is None else [*query.agree]
-    cards = [_card(*neighbor, shown, radius) for neighbor in zip(query.neighbors, query.distances, known, strict=True)]
+    neighbors = zip(query.neighbors, query.distances, query.agree, strict=True)
+    cards = [_card(*neighbor, shown, radius) for neighbor in neighbors]
     cards_of = tag("ol", *cards, class_="cards" if shown.texts is None else "cards texts")
     return tag("article", heading, text, _row(image, cards_of), class_="query")
 
@@ -114,13 +114,12 @@ def _thumbnail(address: str, row: int, label: str | None) -> Html:
 
 
 def _words(queries: Sequence[Neighborhood]) -> Html:
-    known = [query for query in queries if query.agree is not None]
+    known = [agrees for query in queries for agrees in query.known]
     if not known:
         seen = "Without labels only you can tell whether these neighbours are near."
         return _see_and_do(seen, "Look at a few: where neighbours are wrong, fit with labels or pairs that say so.")
-    n_agree, n_all = sum(sum(query.agree or []) for query in known), sum(len(query.agree or []) for query in known)
-    seen = f"{n_agree} of these {n_all} neighbours have the label of their query (\N{CHECK MARK})."
-    if n_agree == n_all:
+    seen = f"{sum(known)} of these {len(known)} neighbours have the label of their query (\N{CHECK MARK})."
+    if all(known):
         return _see_and_do(seen, "Nothing: these neighbours are right.")
     advice = (
         "Look at the others (\N{MULTIPLICATION X}): at a large distance they are no surprise, at a small one they are "

@@ -16,7 +16,6 @@ from proxcode.search.planes import MAX_CODES, BytePlanes, FoundByQuery
 from proxcode.search.string_ids import AnyIds, NewIds, StringIds, ids_for
 from proxcode.storage.changes import ADD, Change, NetChange
 from proxcode.storage.texts import Texts
-from proxcode.stores.ids import Ids
 from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.growing import GrowingArray
 
@@ -34,9 +33,9 @@ class Snapshot(NamedTuple):
     engine: ExactSearch
 
     @classmethod
-    def of(cls, planes: Codes, ids: AnyIds | None, engine: ExactSearch) -> Snapshot:
+    def of(cls, planes: Codes, ids: AnyIds, engine: ExactSearch) -> Snapshot:
         """Return the contents of an index whose codes are byte planes of shape (n_bytes, n_codes)."""
-        return cls(GrowingArray(planes), Ids(planes.shape[1]) if ids is None else ids, engine)
+        return cls(GrowingArray(planes), ids, engine)
 
     @property
     def n_codes(self) -> int:

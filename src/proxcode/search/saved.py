@@ -90,13 +90,13 @@ class SavedIndexMixin:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], **options: Any) -> Self:
-        """Open a saved index so that its changes are permanent.
+        """Open a saved index so that its changes are persistent.
 
         `add`, `upsert` and `remove` append to a journal beside the file, `items.index.journal`, and return when the
         change is on disk. What they write, and the time of `add`, depend on the size of the change alone; `upsert` and
-        `remove` also copy the codes in memory. One index at a time may be open for a file,
-        and others may load it meanwhile. A journal that is longer than the file is merged into it, as by `compact`. The
-        file and its journal belong together: move or copy both.
+        `remove` also copy the codes in memory. One index at a time may be open for a file, and others may load it
+        meanwhile. A journal that is longer than the file is merged into it, as by `compact`. The file and its journal
+        belong together: move or copy both.
 
         Parameters
         ----------

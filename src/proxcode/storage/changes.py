@@ -46,7 +46,8 @@ class Change(NamedTuple):
             head = LAYOUT.pack(STRINGS, len(ends), len(data))
             return b"".join((head, codes, ends.astype("<i8").tobytes(), data.tobytes()))
         ids = self.ids
-        if len(ids) and (np.diff(ids) == 1).all():
+        # Differences of int64 wrap around.
+        if len(ids) and int(ids[-1]) - int(ids[0]) == len(ids) - 1 and (np.diff(ids) == 1).all():
             return LAYOUT.pack(RANGE, len(ids), int(ids[0])) + codes
         return LAYOUT.pack(INTEGERS, len(ids), 0) + codes + ids.astype("<i8").tobytes()
 

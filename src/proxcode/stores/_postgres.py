@@ -135,10 +135,12 @@ def read_stamp(comment: str) -> str | None:
     return found[-1] if found else None
 
 
-def with_stamp(comment: str, fingerprint: str) -> str:
-    """Return a comment with a last line that holds a fingerprint, and no other such line."""
-    others = [line for line in comment.splitlines() if not _STAMP.match(line)]
-    return "\n".join([*others, f"proxcode: codes of the model {fingerprint}"])
+def with_stamp(comment: str, fingerprint: str | None) -> str:
+    """Return a comment with a last line that holds a fingerprint, if it is not None, and no other such line."""
+    lines = [line for line in comment.splitlines() if not _STAMP.match(line)]
+    if fingerprint is not None:
+        lines.append(f"proxcode: codes of the model {fingerprint}")
+    return "\n".join(lines)
 
 
 def copied_rows(ids: NDArray[np.int64], codes: Codes, n_bits: int, id_type: str) -> Iterator[bytes]:

@@ -265,11 +265,12 @@ class CodeTable:
     def record_model(self, cursor: Cursor[Any], fingerprint: str | None) -> dict[str, Column]:
         """Keep the fingerprint with the first codes; return the columns.
 
-        Codes whose model is not known do not get one. Raises ValueError if codes of another model are stored.
+        Without one, that of codes which were all removed is forgotten. Codes whose model is not known do not get one.
+        Raises ValueError if codes of another model are stored.
         """
         columns = read_columns(cursor, str(self))
         stored = read_stamp(columns[self.code_column].comment)
-        if fingerprint is None or fingerprint == stored:
+        if fingerprint == stored:
             return columns
         if not self.has_codes(cursor):
             # Another store may be adding the first codes.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
+from proxcode.stores.ids import check_ids, not_stored
 from proxcode.stores.rescoring import Rescoring, check_rescoring, n_candidates, rescored
 from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.validation import check_integer
@@ -163,6 +164,22 @@ class CodeStore(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(n_bits={self.n_bits}), {len(self):,} codes"
+
+
+class ServerStore(CodeStore):
+    """A store in a server, where others may remove a code between two requests."""
+
+    @abstractmethod
+    def _stored_codes(self, ids: NDArray[np.int64]) -> tuple[Codes, NDArray[np.bool_]]:
+        """Return the codes of those of the ids that are stored, and which these are."""
+
+    def get(self, ids: ArrayLike) -> Codes:
+        """Return stored codes; parameters as in `CodeStore.get`."""
+        asked = check_ids(ids)
+        codes, is_stored = self._stored_codes(asked)
+        if not is_stored.all():
+            raise not_stored(asked[~is_stored][0])
+        return codes
 
 
 def fingerprint_of(model: Any, n_bits: int) -> str | None:

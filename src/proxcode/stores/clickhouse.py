@@ -30,7 +30,7 @@ from proxcode.stores._clickhouse_sql import (
     quoted_table,
     quoted_text,
 )
-from proxcode.stores.base import CodeStore, check_same_model, read_record, written_record
+from proxcode.stores.base import ServerStore, check_same_model, read_record, written_record
 from proxcode.stores.ids import already_stored, check_ids, check_new_ids, next_ids, not_stored
 from proxcode.stores.rescoring import Rescoring
 from proxcode.stores.results import Neighborhoods, Neighbors
@@ -44,7 +44,7 @@ MAX_HELD = 2**20
 MAX_K = 0xFFFFFF
 
 
-class ClickHouseStore(CodeStore):
+class ClickHouseStore(ServerStore):
     """Codes in a table of ClickHouse, with the methods of `HammingIndex`; searches are exact scans.
 
     Parameters
@@ -231,15 +231,11 @@ class ClickHouseStore(CodeStore):
             )
         return self
 
-    def get(self, ids: ArrayLike) -> Codes:
-        """Return stored codes; parameters as in `CodeStore.get`."""
-        wanted = check_ids(ids)
-        stored = np.concatenate([np.empty(0, self._row_type), *self._stored(np.unique(wanted))])
+    def _stored_codes(self, ids: NDArray[np.int64]) -> tuple[Codes, NDArray[np.bool_]]:
+        stored = np.concatenate([np.empty(0, self._row_type), *self._stored(np.unique(ids))])
         stored = stored[np.argsort(stored["id"], kind="stable")]
-        if not (is_stored := np.isin(wanted, stored["id"])).all():
-            raise not_stored(wanted[~is_stored][0])
-        codes: Codes = stored["code"][np.searchsorted(stored["id"], wanted)]
-        return codes
+        is_stored = np.isin(ids, stored["id"])
+        return stored["code"][np.searchsorted(stored["id"], ids[is_stored])], is_stored
 
     def search(
         self,

@@ -66,6 +66,8 @@ class IVF(Engine):
         index = faiss.IndexBinaryIVF(faiss.IndexBinaryFlat(8 * codes.shape[1]), 8 * codes.shape[1], n_lists)
         index.cp.min_points_per_centroid = 1
         index.train(codes)
+        # From positions to codes, for `get`.
+        index.make_direct_map()
         index.nprobe = min(self.n_probe, n_lists)
         return index
 

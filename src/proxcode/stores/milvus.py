@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.hamming import Codes, check_codes
-from proxcode.stores.base import CodeStore, check_same_model, read_record, written_record
+from proxcode.stores.base import ServerStore, check_same_model, read_record, written_record
 from proxcode.stores.ids import MAX_ID, already_stored, check_ids, check_new_ids, next_ids, not_stored
 from proxcode.stores.results import Neighborhoods, Neighbors
 from proxcode.utils.validation import check_integer
@@ -29,7 +29,7 @@ BLOCK_RESULTS = 131_072
 METRIC = "HAMMING"
 
 
-class MilvusStore(CodeStore):
+class MilvusStore(ServerStore):
     """Codes in a collection of Milvus or Milvus Lite, with the methods of `HammingIndex`.
 
     Parameters
@@ -130,6 +130,12 @@ class MilvusStore(CodeStore):
                 raise ValueError(
                     f"field {name!r} of collection {self._collection!r} is {actual}: expected {kind.name}."
                 )
+        own = next(field for field in fields if field["name"] == self._id)
+        if not own.get("is_primary") or own.get("auto_id"):
+            raise ValueError(
+                f"field {self._id!r} of collection {self._collection!r} is not a primary key that takes ids: create "
+                "the collection with is_primary=True and auto_id=False for it."
+            )
 
     def __len__(self) -> int:
         return int(self._query("", ["count(*)"])[0]["count(*)"])
@@ -217,17 +223,13 @@ class MilvusStore(CodeStore):
         for block in _blocks(ids, BLOCK_ROWS):
             self._client.delete(self._collection, ids=block.tolist())
 
-    def get(self, ids: ArrayLike) -> Codes:
-        """Return stored codes; parameters as in `CodeStore.get`."""
-        wanted = check_ids(ids)
-        stored = self._stored(np.unique(wanted), [self._id, self._code])
-        for one in wanted.tolist():
-            if one not in stored:
-                raise not_stored(one)
+    def _stored_codes(self, ids: NDArray[np.int64]) -> tuple[Codes, NDArray[np.bool_]]:
+        stored = self._stored(np.unique(ids), [self._id, self._code])
+        is_stored = np.array([one in stored for one in ids.tolist()], bool)
         # A vector is returned as a list with one value.
-        values = [stored[one][self._code] for one in wanted.tolist()]
+        values = [stored[one][self._code] for one in ids[is_stored].tolist()]
         codes = b"".join(value[0] if isinstance(value, list) else value for value in values)
-        return np.frombuffer(codes, np.uint8).reshape(len(wanted), self._n_bytes)
+        return np.frombuffer(codes, np.uint8).reshape(len(values), self._n_bytes), is_stored
 
     def _hits(self, queries: Codes, limit: int, **parameters: Any) -> Iterator[list[Any]]:
         """Yield the results of each query."""

@@ -26,7 +26,7 @@ from proxcode.hamming import Codes, check_codes
 from proxcode.stores._postgres import codes_from_binary, connect, has_hnsw, import_psycopg
 from proxcode.stores._postgres_search import MAX_EF_SEARCH, Selection
 from proxcode.stores._postgres_table import CodeTable, doubled
-from proxcode.stores.base import MAX_BITS, CodeStore, check_same_model
+from proxcode.stores.base import MAX_BITS, ServerStore, check_same_model
 from proxcode.stores.ids import MAX_ID, already_stored, check_ids, check_new_ids, not_stored
 from proxcode.stores.rescoring import Rescoring
 from proxcode.stores.results import Neighborhoods, Neighbors
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from psycopg.sql import Composable
 
 
-class PostgresStore(CodeStore):
+class PostgresStore(ServerStore):
     """Codes in a `bit(n)` column of a PostgreSQL table, with the methods of `HammingIndex`.
 
     The table may be your own, with any further columns: rows whose code is NULL are not searched, `add` sets the codes
@@ -186,14 +186,6 @@ class PostgresStore(CodeStore):
                 raise not_stored(removed[~self._table.are_stored(cursor, removed)][0])
         return self
 
-    def get(self, ids: ArrayLike) -> Codes:
-        """Return stored codes; parameters as in `CodeStore.get`."""
-        asked = check_ids(ids)
-        codes, is_stored = self._stored_codes(asked)
-        if not is_stored.all():
-            raise not_stored(asked[~is_stored][0])
-        return codes
-
     def _stored_codes(self, ids: NDArray[np.int64]) -> tuple[Codes, NDArray[np.bool_]]:
         statement = "SELECT {id}::bigint, {code} FROM {table} WHERE {id} = ANY(%(ids)s) AND {code} IS NOT NULL"
         with self._table.reading() as cursor:
@@ -220,7 +212,7 @@ class PostgresStore(CodeStore):
         where, parameters
             As in `filtered`.
         """
-        store = self if where is None else self.filtered(where, parameters)
+        store = self._restricted(where, parameters)
         return super(PostgresStore, store).search(codes, k, rescore=rescore, oversample=oversample)
 
     def _nearest(self, queries: Codes, k: int) -> Neighbors:
@@ -248,8 +240,13 @@ class PostgresStore(CodeStore):
             As in `filtered`.
         """
         queries, radius = check_codes(codes, self.n_bits), check_integer("radius", radius, 0)
-        store = self if where is None else self.filtered(where, parameters)
+        store = self._restricted(where, parameters)
         return store._selection.within(queries, min(radius, self.n_bits))
+
+    def _restricted(self, where: Composable | None, parameters: Mapping[str, Any] | None) -> PostgresStore:
+        if where is None and parameters:
+            raise ValueError(f"parameters={dict(parameters)!r:.60} without where: pass the condition that uses them.")
+        return self if where is None else self.filtered(where, parameters)
 
     def filtered(self, where: Composable, parameters: Mapping[str, Any] | None = None) -> PostgresStore:
         """Return the same store restricted to some rows, to search only.
