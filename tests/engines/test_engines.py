@@ -200,20 +200,6 @@ def test_a_fit_survives_the_death_of_a_worker(engine, data, files, tmp_path):
     assert (tmp_path / "killed").exists()
 
 
-def test_a_spark_context_of_the_caller_is_used_and_stays():
-    pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: make test-engines")
-    if not (shutil.which("java") or os.environ.get("JAVA_HOME")):
-        pytest.skip("Spark needs Java: install default-jre-headless")
-    settings = pyspark.SparkConf().set("spark.ui.enabled", "false").set("spark.driver.host", "127.0.0.1")
-    with pyspark.SparkContext("local[1]", "of the caller", conf=settings) as context:
-        with pytest.raises(ValueError, match=r"^session='local\[2\]': Spark runs already; pass its session, or stop"):
-            SparkEngine("local[2]")
-        with SparkEngine() as engine:
-            assert engine.session.sparkContext.applicationId == context.applicationId
-            assert list(engine.map(str, range(3))) == ["0", "1", "2"]
-        assert context.parallelize([1, 2]).sum() == 3
-
-
 def test_a_dask_engine_listens_on_this_machine_alone():
     pytest.importorskip("distributed", reason="distributed is not installed: make test-engines")
     with DaskEngine() as engine:
