@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from proxcode.explore.items import Items
+from proxcode.explore.labels import label_array, label_text
 from proxcode.explore.vectors import check_vectors, read_vector
 from proxcode.hamming import check_codes, to_words
 from proxcode.pipeline import Model, check_fitted_model
@@ -26,7 +27,6 @@ from proxcode.search import HammingIndex
 from proxcode.search.string_ids import StringIds, ids_for
 from proxcode.stores.ids import MAX_ID, Ids
 from proxcode.utils.kernels import count_grades
-from proxcode.utils.labels import is_missing, one_column
 from proxcode.utils.validation import check_integer
 
 Rows = NDArray[np.int64]
@@ -96,7 +96,7 @@ class CodeExplorer:
         self.index.add(self.codes)
         self.radius = int(model.history_[self.n_bits - 1].radius)
         self.items = items
-        self.labels = None if labels is None else _label_array(labels)
+        self.labels = None if labels is None else label_array(labels)
         # A pipeline whose first step takes texts has no number of features.
         self.n_features: int | None = getattr(model, "n_features_in_", None)
         self.vectors = None if vectors is None else check_vectors(vectors, self._checked_n_features())
@@ -288,22 +288,7 @@ class CodeExplorer:
             return [[] for _ in rows]
         if self.labels.ndim == 2:
             return [list(map(str, np.flatnonzero(row))) for row in self.labels[rows]]
-        return [[text] if (text := _label_text(label)) else [] for label in self.labels[rows]]
-
-
-def _label_array(labels: ArrayLike) -> NDArray[Any]:
-    """Return labels as an array; NaN and None in a list of strings stay what they are."""
-    values = one_column(labels)
-    if isinstance(values, np.ndarray):
-        array = values
-    elif any(isinstance(label, list) for label in values):
-        array = np.array(values, object)
-    else:
-        # A label may be a tuple, which is no row of a matrix.
-        array = np.fromiter(values, object, len(values))
-    if array.ndim not in (1, 2):
-        raise ValueError(f"labels has shape {array.shape}: expected one label for each code, or a matrix of 0 and 1.")
-    return array
+        return [[text] if (text := label_text(label)) else [] for label in self.labels[rows]]
 
 
 def _known_ids(n_codes: int, ids: ArrayLike) -> Ids | StringIds:
@@ -320,10 +305,3 @@ def _check_keys(request: Any, known: Sequence[str]) -> None:
     unknown = [key for key in request if key not in known]
     if unknown:
         raise ValueError(f"the request has {unknown[0]!r:.40}: expected {', '.join(known)}.")
-
-
-def _label_text(label: Any) -> str:
-    """Return a label as text, a missing one as an empty text."""
-    if is_missing(label):
-        return ""
-    return str(int(label)) if isinstance(label, float | np.floating) and float(label).is_integer() else str(label)
