@@ -1,4 +1,4 @@
-"""DaskEngine on a cluster that someone else started."""
+"""DaskEngine on a cluster that someone else started, and on one of its own."""
 
 import os
 import signal
@@ -46,3 +46,29 @@ def test_an_abandoned_map_is_cancelled(cluster):
         next(results)
         results.close()
         assert client.submit(abs, -1).result(timeout=5) == 1
+
+
+def test_a_dask_engine_listens_on_this_machine_alone():
+    with DaskEngine() as engine:
+        scheduler = engine.client.cluster.scheduler
+        assert scheduler.http_server.port
+        assert {host for host, _ in (one.getsockname()[:2] for one in scheduler.http_server._sockets.values())} == {
+            "127.0.0.1"
+        }
+
+
+def test_a_function_lost_with_its_only_worker_is_sent_again(tmp_path):
+    mark = tmp_path / "killed"
+
+    def killed_once(task):
+        if task == 2 and not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return task
+
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
+        Client(cluster) as client,
+    ):
+        assert list(DaskEngine(client).map(killed_once, range(12))) == list(range(12))
+    assert mark.exists()

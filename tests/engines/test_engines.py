@@ -198,31 +198,3 @@ class Deadly(Engine):
 def test_a_fit_survives_the_death_of_a_worker(engine, data, files, tmp_path):
     check_fit("linear", Deadly(engine, tmp_path), data, files)
     assert (tmp_path / "killed").exists()
-
-
-def test_a_dask_engine_listens_on_this_machine_alone():
-    pytest.importorskip("distributed", reason="distributed is not installed: make test-engines")
-    with DaskEngine() as engine:
-        scheduler = engine.client.cluster.scheduler
-        assert scheduler.http_server.port
-        assert {host for host, _ in (one.getsockname()[:2] for one in scheduler.http_server._sockets.values())} == {
-            "127.0.0.1"
-        }
-
-
-def test_a_function_lost_with_its_only_worker_is_sent_again(tmp_path):
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-engines")
-    mark = tmp_path / "killed"
-
-    def killed_once(task):
-        if task == 2 and not mark.exists():
-            mark.touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-        return task
-
-    with (
-        distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        assert list(DaskEngine(client).map(killed_once, range(12))) == list(range(12))
-    assert mark.exists()
