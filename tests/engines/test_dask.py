@@ -40,6 +40,15 @@ def test_a_map_survives_a_worker_that_is_killed(cluster):
         assert found + list(results) == [task * task for task in range(40)]
 
 
+def test_all_workers_have_the_function_before_the_first_task(cluster):
+    with Client(cluster) as client:
+        client.wait_for_workers(2)
+        results = DaskEngine(client).map(str, range(4))
+        (workers,) = [held for key, held in client.who_has().items() if key.startswith("loads")]
+        assert len(workers) == 2
+        assert list(results) == ["0", "1", "2", "3"]
+
+
 def test_an_abandoned_map_is_cancelled(cluster):
     with Client(cluster) as client:
         results = DaskEngine(client).map(lambda task: time.sleep(0.5), range(40))

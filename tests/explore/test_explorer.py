@@ -231,6 +231,8 @@ def test_labels_of_an_indicator_matrix_and_missing_labels(explored):
     assert some.search({"row": 0})["neighbors"][0]["row"] == 1
     one = CodeExplorer(explorer.model, explorer.codes[:1])
     assert one.search({"row": 0})["neighbors"] == []
+    rows = CodeExplorer(explorer.model, explorer.codes[:2], labels=list(np.array([[0, 1, 1], [0, 0, 0]])))
+    assert [rows.search({"row": row})["query"]["label"] for row in (0, 1)] == ["1, 2", ""]
     pairs = CodeExplorer(explorer.model, explorer.codes[:2], labels=[("red", "s"), ("blue", "m")])
     assert [pairs.search({"row": row})["query"]["label"] for row in (0, 1)] == ["('red', 's')", "('blue', 'm')"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers.html_pages import Page
-from proxcode import HammingIndex, SharedLabel, pack, unpack
+from proxcode import HammingIndex, SameLabel, SharedLabel, pack, unpack
 from proxcode.report.charts import Frame, doubling, linear, percent
 from proxcode.report.code_sections import bit_correlation, bits_section, distance_section, random_pair_counts
 from proxcode.report.images import pixel_range, png, thumbnails
@@ -169,15 +169,15 @@ def _luminance(colour):
 
 def test_what_has_no_label_neither_agrees_nor_disagrees():
     codes = np.zeros((60, 1), np.uint8)
-    matrix = np.zeros((60, 2), int)
-    matrix[:25, 0] = matrix[25:50, 1] = 1
-    labels = Labels(SharedLabel(), matrix, np.arange(60))
+    y = np.repeat(["a", "b", ""], [25, 25, 10])
+    labels = Labels.read(y, None, SameLabel(), 60)
     found = find_neighborhoods(HammingIndex(8).add(codes), codes, np.arange(60), labels, 5)
     assert all(one.row < 50 for one in found.worst)
     for one in [*found.random, *found.worst]:
-        expected = [
-            None if one.row >= 50 or neighbor >= 50 else (one.row < 25) == (neighbor < 25) for neighbor in one.neighbors
-        ]
+        expected = [None if "" in (y[one.row], y[other]) else y[one.row] == y[other] for other in one.neighbors]
         assert one.agree == expected
     unlabelled = _neighborhood(labels, 55, [0, 1], [0, 0])
     assert (unlabelled.known, unlabelled.share) == ([], 1.0)
+    # A row of zeros is far from all others.
+    matrix = Labels(SharedLabel(), np.array([[1, 0], [0, 0], [1, 1]]), np.arange(3))
+    assert _neighborhood(matrix, 0, [1, 2], [0, 0]).agree == [False, True]

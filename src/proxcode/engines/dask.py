@@ -64,6 +64,8 @@ class DaskEngine(Engine):
         # The result of a task, not scattered data: Dask computes it again when the workers that hold it have died.
         with dask.config.set({LARGE_GRAPH: "1TB"}):
             sent = client.submit(cloudpickle.loads, cloudpickle.dumps(function), pure=False)
+        # Tasks are placed where their data are: each worker gets a copy.
+        client.replicate(sent)
         return results_in_order(
             submit=lambda task: client.submit(run_task, sent, task, pure=False),
             result=lambda future: future.result(),

@@ -13,7 +13,7 @@ def label_array(labels: ArrayLike) -> NDArray[Any]:
     values = one_column(labels)
     if isinstance(values, np.ndarray):
         array = values
-    elif any(isinstance(label, list) for label in values):
+    elif any(isinstance(label, list | np.ndarray) for label in values):
         array = np.array(values, object)
     else:
         # A label may be a tuple, which is no row of a matrix.

@@ -97,7 +97,7 @@ class ExploreServer(ThreadingHTTPServer):
 
     def __init__(self, explorer: CodeExplorer, port: int = 0, *, command: str | None = None) -> None:
         check_integer("port", port, 0, 65_535)
-        self._thread: Thread | None = None
+        self._is_begun = False
         try:
             super().__init__((HOST, port), Handler)
         except OSError as error:
@@ -131,15 +131,19 @@ class ExploreServer(ThreadingHTTPServer):
 
     def start(self) -> Self:
         """Serve in a thread of its own, until `stop`."""
-        self._thread = Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
-        self._thread.start()
+        self._is_begun = True
+        Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
         return self
 
+    def serve_forever(self, poll_interval: float = 0.5) -> None:
+        """Serve until `stop`, called from another thread."""
+        self._is_begun = True
+        super().serve_forever(poll_interval)
+
     def stop(self) -> None:
-        """End the thread that `start` began, if it did, and free the port."""
-        if self._thread is not None:
+        """End a server, whether it was started or not, and free its port."""
+        if self._is_begun:
             self.shutdown()
-            self._thread = None
         self.server_close()
 
     def __enter__(self) -> Self:

@@ -74,8 +74,8 @@ class UpdatableHash(RegressionHash):
         if self.updatable:
             return "this model cannot be updated: samples differ in double precision alone; subtract their mean first."
         return (
-            f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True), which "
-            "tells the reason if they cannot be kept."
+            f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True); if "
+            "they cannot be kept, its update tells why."
         )
 
     def begin_updated(self, X: Matrix | Samples, labels: Labels, rows: Rows) -> LabelTraining:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from proxcode.hamming import Codes
+from proxcode.proximity import SharedLabel
 from proxcode.report.labels import Labels
 from proxcode.report.subsets import Rows, subset
 from proxcode.search import HammingIndex
@@ -25,7 +26,7 @@ class Neighborhood(NamedTuple):
     row : int
     neighbors, distances : list of int
     agree : list of (bool or None)
-        Whether each neighbour has a label in common with the query; None where one of the two has no label.
+        Whether each neighbour has a label in common with the query; None where that is not known.
     """
 
     row: int
@@ -35,7 +36,7 @@ class Neighborhood(NamedTuple):
 
     @property
     def known(self) -> list[bool]:
-        """Whether neighbours have a label in common with the query, where both have labels."""
+        """Whether neighbours have a label in common with the query, where that is known."""
         return [one for one in self.agree if one is not None]
 
     @property
@@ -70,7 +71,9 @@ def _neighborhood(labels: Labels | None, row: int, neighbors: list[int], distanc
     agree: list[bool | None] = [None] * len(rows)
     if labels is not None:
         own, *others = (set(labels_of) for labels_of in labels.sets(np.array([row, *rows])))
-        agree = [bool(own & other) if own and other else None for other in others]
+        # In an indicator matrix a sample without a label is far from all others.
+        is_matrix = isinstance(labels.proximity, SharedLabel)
+        agree = [bool(own & other) if is_matrix or (own and other) else None for other in others]
     return Neighborhood(row, rows, [distance for _, distance in known], agree)
 
 
