@@ -23,6 +23,14 @@ N_FILES = 4
 ENGINES = {"dask": (DaskEngine, "distributed"), "ray": (RayEngine, "ray"), "spark": (SparkEngine, "pyspark")}
 
 
+def is_tracker(process):
+    try:
+        return "resource_tracker" in " ".join(process.cmdline())
+    except psutil.Error:
+        # It has ended; its parent may not know it yet.
+        return False
+
+
 @pytest.fixture(scope="module", params=ENGINES)
 def engine(request):
     """Return an engine with workers on this machine; closed, it leaves no process behind."""
@@ -38,7 +46,7 @@ def engine(request):
             yield engine
             begun = set(psutil.Process().children(recursive=True)) - before
             # Python's own tracker of shared memory ends with this process.
-            trackers = {process for process in begun if "resource_tracker" in " ".join(process.cmdline())}
+            trackers = set(filter(is_tracker, begun))
     assert begun
     _, alive = psutil.wait_procs(begun - trackers, timeout=60)
     assert not alive
