@@ -97,7 +97,7 @@ class CodeExplorer:
         self.radius = int(model.history_[self.n_bits - 1].radius)
         self.items = items
         self.labels = None if labels is None else label_array(labels)
-        # A pipeline whose first step takes texts has no number of features.
+        # A pipeline whose first step takes texts, or counts no features, has none.
         self.n_features: int | None = getattr(model, "n_features_in_", None)
         self.vectors = None if vectors is None else check_vectors(vectors, self._checked_n_features())
         self._check_lengths(items=items, labels=self.labels, vectors=self.vectors)
@@ -119,7 +119,9 @@ class CodeExplorer:
 
     def _checked_n_features(self) -> int:
         if self.n_features is None:
-            raise ValueError("this model takes no vectors: search by a stored code.")
+            raise ValueError(
+                "the number of features of this model is not known: leave out vectors, search by a stored code."
+            )
         return self.n_features
 
     def about(self) -> dict[str, Any]:

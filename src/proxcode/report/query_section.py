@@ -75,7 +75,8 @@ def _group(queries: Sequence[Neighborhood], shown: Shown, radius: int) -> Html:
 
 def _query(query: Neighborhood, shown: Shown, radius: int) -> Html:
     label = shown.label(query.row)
-    agree = f" {sum(query.known)} of {len(query.known)} neighbours have its label." if query.known else ""
+    counted = _counted_neighbors(query.known, len(query.neighbors))
+    agree = f" {sum(query.known)} of {counted} have its label." if query.known else ""
     heading = tag(
         "h4", f"Sample {query.row:,}{'' if label is None else f', label {label}'}.", tag("span", agree, class_="agree")
     )
@@ -85,6 +86,10 @@ def _query(query: Neighborhood, shown: Shown, radius: int) -> Html:
     cards = [_card(*neighbor, shown, radius) for neighbor in neighbors]
     cards_of = tag("ol", *cards, class_="cards" if shown.texts is None else "cards texts")
     return tag("article", heading, text, _row(image, cards_of), class_="query")
+
+
+def _counted_neighbors(known: Sequence[bool], n_shown: int) -> str:
+    return f"{len(known)} neighbours" if len(known) == n_shown else f"{len(known)} labelled neighbours"
 
 
 def _row(image: Html | None, cards: Html) -> Html:
@@ -118,9 +123,10 @@ def _words(queries: Sequence[Neighborhood]) -> Html:
     if not known:
         seen = "Without labels only you can tell whether these neighbours are near."
         return _see_and_do(seen, "Look at a few: where neighbours are wrong, fit with labels or pairs that say so.")
-    seen = f"{sum(known)} of these {len(known)} neighbours have the label of their query (\N{CHECK MARK})."
+    counted = _counted_neighbors(known, sum(len(query.neighbors) for query in queries))
+    seen = f"{sum(known)} of these {counted} have the label of their query (\N{CHECK MARK})."
     if all(known):
-        return _see_and_do(seen, "Nothing: these neighbours are right.")
+        return _see_and_do(seen, "Nothing: the neighbours that have labels are right.")
     advice = (
         "Look at the others (\N{MULTIPLICATION X}): at a large distance they are no surprise, at a small one they are "
         "worth a look."

@@ -265,8 +265,8 @@ class CodeTable:
     def record_model(self, cursor: Cursor[Any], fingerprint: str | None) -> dict[str, Column]:
         """Keep the fingerprint with the first codes; return the columns.
 
-        Without one, that of codes which were all removed is forgotten. Codes whose model is not known do not get one.
-        Raises ValueError if codes of another model are stored.
+        In a table without codes, None removes the fingerprint that earlier codes left. Stored codes whose model is not
+        known do not get one. Raises ValueError if codes of another model are stored.
         """
         columns = read_columns(cursor, str(self))
         stored = read_stamp(columns[self.code_column].comment)
