@@ -89,7 +89,7 @@ def test_the_slider_and_the_map_follow_the_keyboard(open_report, written):
     check(page, report, 0)
     page.focus("#map-by")
     page.keyboard.press("End")
-    page.wait_for_function(f"document.querySelector('.map .legend').innerText.includes('bit {N_BITS} is 1')")
+    page.locator(".map .legend", has_text=f"bit {N_BITS} is 1").wait_for()
 
 
 def test_the_map_is_coloured_by_a_bit_and_by_a_label(open_report, written):
