@@ -278,6 +278,18 @@ def test_a_saved_model_is_updated_as_the_original(old, new, held_out, tmp_path):
     assert pickle.loads(pickle.dumps(model)).updates_ == model.updates_
 
 
+def test_the_root_of_the_features_is_kept_but_not_stored(old, new, held_out, monkeypatch):
+    model = fit(old)
+    restored = pickle.loads(pickle.dumps(model))
+    computed, compute = [], KernelHash._input_root
+    monkeypatch.setattr(KernelHash, "_input_root", lambda one: computed.append(one) or compute(one))
+    model.update(*new).update(*held_out)
+    assert len(computed) == 0
+    restored.update(*new).update(*held_out)
+    assert len(computed) == 1
+    np.testing.assert_array_equal(restored.scores(old[0]), model.scores(old[0]))
+
+
 def test_samples_in_files_are_learned_from_as_arrays(old, new, tmp_path):
     np.save(tmp_path / "new.npy", new[0])
     model = fit(old).update(open_samples(tmp_path / "new.npy"), new[1])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from proxcode.hashing.base import Matrix, Vector
-from proxcode.utils.blocks import map_blocks
+from proxcode.utils.blocks import BLOCK, map_blocks
 from proxcode.utils.rows import ALL, Index, Rows, evenly_spaced
 from proxcode.utils.samples import InMemory, Samples, as_samples
 
@@ -144,7 +144,8 @@ class Regression(NamedTuple):
 
 def factor_of(gram: Matrix, ridge: float, n: int) -> Matrix:
     """Return U of the centred Gram matrix of n samples."""
-    penalised = gram.copy(order="F")
+    # The Gram matrix is symmetric: its transpose is in the order of LAPACK.
+    penalised = gram.T.copy(order="F")
     penalised[np.diag_indices(len(penalised))] += ridge * n
     try:
         return cholesky(penalised, overwrite_a=True, check_finite=False)
@@ -152,27 +153,29 @@ def factor_of(gram: Matrix, ridge: float, n: int) -> Matrix:
         raise ValueError(f"ridge={ridge}: lost in rounding; set a larger ridge, or pass X in float64.") from error
 
 
-def leave_one_out(compute: "FeatureMap", regression: Regression, samples: Matrix, centred_labels: Matrix) -> Matrix:
+def leave_one_out(
+    compute: "FeatureMap", regression: Regression, samples: Matrix, centred_labels: Matrix, block: int = BLOCK
+) -> Matrix:
     """Return the label scores of some of the samples of a regression, each as if fitted without that sample."""
     n, dtype = regression.n, samples.dtype
     mean, along_psi = regression.mean.astype(dtype), regression.along_psi.astype(dtype)
     solver = TriangularSolver(regression.upper, dtype)
     rounding = np.finfo(dtype).eps
 
-    def scores_of(block: slice) -> Matrix:
-        psi = solver.solve(compute(samples[block]) - mean)
+    def scores_of(rows: slice) -> Matrix:
+        psi = solver.solve(compute(samples[rows]) - mean)
         unexplained = 1 - 1 / n - (psi**2).sum(axis=1, keepdims=True)
         # A sample that explains itself entirely leaves nothing but rounding.
         is_known = unexplained > 1000 * rounding
-        centred = centred_labels[block]
+        centred = centred_labels[rows]
         scores = centred - (centred - psi @ along_psi) / np.where(is_known, unexplained, 1)
         # Minus the mean of the other samples: the mean with the sample, and its rounding, would reveal its label.
         scores += centred / (n - 1)
         return np.where(is_known & (np.abs(scores) > 100 * rounding), scores, 0)
 
     scores = np.empty(centred_labels.shape, dtype)
-    for block, values in map_blocks(scores_of, len(samples)):
-        scores[block] = values
+    for rows, values in map_blocks(scores_of, len(samples), block):
+        scores[rows] = values
     return scores
 
 
@@ -234,8 +237,12 @@ class TriangularSolver:
     """
 
     def __init__(self, upper: Matrix, dtype: Any) -> None:
-        self.upper = upper.astype(dtype, order="C")
         self.panels = [slice(start, min(start + PANEL, len(upper))) for start in range(0, len(upper), PANEL)]
+        self.upper = np.zeros(upper.shape, dtype)
+        # Tile by tile: a copy of the whole from columns into rows would miss the processor's caches.
+        for k, panel in enumerate(self.panels):
+            for known in self.panels[: k + 1]:
+                self.upper[known, panel] = upper[known, panel]
         self.inverses = [solve_triangular(upper[p, p], np.eye(p.stop - p.start)).astype(dtype) for p in self.panels]
 
     def solve(self, rows: Matrix) -> Matrix:

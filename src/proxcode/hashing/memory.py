@@ -51,6 +51,8 @@ class Memory:
         Values of the functions that bits are directions of.
     is_updated : bool, default=False
         Whether the regression is no longer that of the original fit.
+    root : ndarray of shape (m, m) or None
+        R of the features, where it is at hand; files and pickles do not hold it, since it follows from the landmarks.
     """
 
     n: int
@@ -64,6 +66,11 @@ class Memory:
     exemplar_classes: Index
     exemplar_values: Matrix
     is_updated: bool = False
+    root: Matrix | None = None
+
+    def __getstate__(self) -> dict[str, object]:
+        """Return what a pickle holds."""
+        return self.__dict__ | {"root": None}
 
     @property
     def n_classes(self) -> int:
@@ -116,13 +123,17 @@ class Memory:
         n = self.n + n_new
         products, total, class_sums = _sums(X, _indicator(classes, self.n_classes, X.dtype), compute)
         mean = (self.n * self.mean + total) / n
-        raw = self.gram + self.n * np.outer(self.mean, self.mean) + products
+        before, after = np.sqrt(self.n) * self.mean, np.sqrt(n) * mean
+        gram = products
+        gram += self.gram
+        gram += np.outer(before, before)
+        gram -= np.outer(after, after)
         digests, digest_classes = np.append(self.digests, digests), np.append(self.digest_classes, classes)
         order = np.argsort(digests, kind="stable")
         return replace(
             self,
             n=n,
-            gram=raw - n * np.outer(mean, mean),
+            gram=gram,
             mean=mean,
             class_sums=self.class_sums + class_sums,
             class_counts=self.class_counts + np.bincount(classes, minlength=self.n_classes),
@@ -262,6 +273,7 @@ def remember(
     moments: Matrix,
     rows: Index,
     values: Matrix,
+    root: Matrix | None,
 ) -> Memory | None:
     """Return the memory of a fit; None where samples differ in double precision alone, so that digests confuse them.
 
@@ -276,6 +288,8 @@ def remember(
         Samples that bits are learned from; the exemplars are among them.
     values : ndarray of shape (n_rows, n_classes)
         Values of the functions at these samples.
+    root : ndarray of shape (m, m) or None
+        R of the features.
     """
     counts = np.bincount(classes, minlength=n_classes)
     chosen = choose_exemplars(classes[rows], counts)
@@ -294,4 +308,5 @@ def remember(
         exemplars=np.array(select(X, rows[chosen])[:]),
         exemplar_classes=classes[rows][chosen],
         exemplar_values=values[chosen],
+        root=root,
     )

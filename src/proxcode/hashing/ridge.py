@@ -192,7 +192,7 @@ class RidgeHash(UpdatableHash):
             raise ValueError("labels differ from those of the original fit; pass the same ones.")
         values = self.posteriors_(scores)  # type: ignore[misc]
         if is_new:
-            self.remember(features, labels, chosen, values)
+            self.remember(features, labels, chosen, values, root)
         return LabelTraining(self.directions_, values, labels[chosen])
 
     def finish(self, training: HashTraining, n_bits: int) -> None:

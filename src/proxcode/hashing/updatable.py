@@ -29,7 +29,9 @@ class UpdatableHash(RegressionHash):
 
     updatable: bool | None = None
 
-    def remember(self, features: Features, labels: SignedLabels, rows: Index, values: Matrix) -> None:
+    def remember(
+        self, features: Features, labels: SignedLabels, rows: Index, values: Matrix, root: Matrix | None
+    ) -> None:
         """Keep what an update needs, unless it is too large or samples have several labels."""
         if self.updatable is None:
             is_kept = features.m <= MAX_REMEMBERED
@@ -40,7 +42,7 @@ class UpdatableHash(RegressionHash):
         if is_kept and ((labels > 0).sum(axis=1) == 1).all():
             sums = {"gram": features.gram, "mean": features.mean, "moments": features.moments}
             classes, n_classes = labels.argmax(axis=1), labels.shape[1]
-            self.memory_ = remember(features.X, classes, n_classes, **sums, rows=rows, values=values)
+            self.memory_ = remember(features.X, classes, n_classes, **sums, rows=rows, values=values, root=root)
 
     def begin_update(self, X: Matrix | Samples, classes: Index, n_classes: int) -> RidgeUpdate | None:
         """Begin to learn from further samples, or from other labels of known ones; None where nothing is new.

@@ -38,6 +38,8 @@ from proxcode.utils.blocks import one_blas_thread
 from proxcode.utils.rows import Index
 from proxcode.utils.samples import Samples, select
 
+# Exemplars of a block: there are few of them, for all cores.
+EXEMPLAR_BLOCK = 512
 # Penalty of a bit that is fitted again, relative to the mean square of its functions.
 REFIT_RIDGE = 1e-6
 
@@ -77,7 +79,8 @@ class RegressionHash(HashFunction):
 
     def feature_map(self, dtype: Any) -> tuple[FeatureMap, Matrix | None]:
         """Return what computes the features of samples, and R."""
-        root = self._input_root()
+        kept = None if self.memory_ is None else self.memory_.root
+        root = self._input_root() if kept is None else kept
         return FeatureMap(self.without_memory()._inputs, None if root is None else TriangularSolver(root, dtype)), root
 
 
@@ -173,12 +176,13 @@ def begin_update(before: RegressionHash, X: Matrix | Samples, classes: Index, n_
             exemplars=np.vstack([memory.exemplars, np.asarray(select(X, chosen)[:])]),
             exemplar_classes=np.append(memory.exemplar_classes, classes[chosen]),
             is_updated=True,
+            root=root,
         )
         regression = regression_of(memory, before.ridge_)
         signed = np.full((len(memory.exemplars), n_classes), -1, np.int8)
         signed[np.arange(len(signed)), memory.exemplar_classes] = 1
         label_mean = memory.label_mean.astype(X.dtype)
-        scores = leave_one_out(compute, regression, memory.exemplars, signed - label_mean)
+        scores = leave_one_out(compute, regression, memory.exemplars, signed - label_mean, EXEMPLAR_BLOCK)
         along_features = solve_triangular(regression.upper, regression.along_psi)
         weights = 1.0 / memory.class_counts[memory.exemplar_classes] if _is_balanced(before.posteriors_) else None
         posteriors = fit_posteriors(scores, signed, weights)

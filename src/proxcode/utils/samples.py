@@ -304,9 +304,10 @@ class _Summed(_Mapped):
 
 
 def _added(totals: Sums | None, sums: Sums) -> Sums:
-    """Return the sums of arrays, in place where there are totals."""
+    """Return the sums of arrays, in place where there are totals; the first arrays become these totals."""
     if totals is None:
-        return tuple(np.array(array, np.float64) for array in sums)
+        # Arrays from other machines may be read-only.
+        return tuple(np.require(array, np.float64, "W") for array in sums)
     for total, array in zip(totals, sums, strict=True):
         np.add(total, array, out=total)
     return totals
