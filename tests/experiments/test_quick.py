@@ -10,7 +10,7 @@ from proxcode.cli import main
 from proxcode.experiments import EXPERIMENTS, redraw_experiments
 from proxcode.experiments.methods import FAIR, METHODS, SLOW
 from proxcode.experiments.report import read_rows
-from proxcode.experiments.table import QUANTISERS
+from proxcode.experiments.table import CURVE_BITS, QUANTISERS
 
 PNG = b"\x89PNG"
 
@@ -132,3 +132,12 @@ def test_ablations_tell_what_was_measured(written):
     for protocol in QUICK_PROTOCOLS:
         loss = {name: figures["loss", protocol, name] for name in IN_SAMPLE}
         assert loss["unrefined"] == min(loss.values())
+
+
+def test_precision_recall_curves_have_the_peers_with_what_ppc_has(written):
+    rows = read_rows(written["precision_recall.csv"])
+    fair = {name for name, method in FAIR.items() if method.lengths((CURVE_BITS,))}
+    assert fair < {row["method"] for row in rows}
+    text = written["precision_recall.md"].read_text()
+    assert text.count("## ") == 1
+    assert all(f"| {name} |" in text for name in fair)

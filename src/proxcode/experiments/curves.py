@@ -3,9 +3,10 @@
 LabelMe, which the paper uses, is not available. Two datasets of GIST descriptors with near by a radius replace it:
 scene15, which contains some images of LabelMe, with 4,000 training samples of all 512 dimensions and 50 neighbours on
 average; and CIFAR-10 with the numbers of LabelMe (20,019 training samples, PCA to 40 dimensions, in which the radius is
-taken, 100 neighbours on average). Training samples are the base and test samples the queries. Only PPC is given the
-radius; MLH uses its own. MNIST and CIFAR-10 are evaluated with near by class, among the test samples. The figure shows
-the mean precision of three splits at each recall; the CSV file holds the curve of each split.
+taken, 100 neighbours on average). Training samples are the base and test samples the queries. Only PPC and PPC-paper
+are given the radius; MLH uses its own. MNIST and CIFAR-10 are evaluated with near by class, among the test samples.
+Methods marked + are the peers of Table 1 with what PPC has. The figure shows the mean precision of three splits at each
+recall; the CSV file holds the curve of each split.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.experiments.methods import METHODS, SLOW
 from proxcode.experiments.report import (
     markdown_table,
     mean_and_spread,
@@ -28,6 +28,7 @@ from proxcode.experiments.report import (
 )
 from proxcode.experiments.runner import SEEDS, Cell, Row, histograms, run_cells, write_rows, write_text
 from proxcode.experiments.table import CURVE_BITS as N_BITS
+from proxcode.experiments.table import cells_for
 from proxcode.metrics import PrecisionRecall, area_under_curve, precision_recall
 from proxcode.plots import COLOURS, FAR, INK, NEAR, add_caption, save_figure
 
@@ -56,7 +57,7 @@ PANELS = {
 # Colour and width of the curves that stand out; all others are thin.
 OWN = {"PPC": (NEAR, 3.0), "PPC-paper": (FAR, 2.4)}
 OTHER_COLOURS = (*(colour for colour in COLOURS if colour not in (NEAR, FAR)), INK)
-STYLES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)))
+STYLES = ("-", "--", ":", "-.", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 4)))
 RECALLS = np.linspace(0.01, 1, 100)
 # Approximate number of points of a curve in the CSV file: curves of real-valued distances have thousands.
 MOST_POINTS = 256
@@ -70,8 +71,7 @@ Curves = dict[str, dict[str, PrecisionRecall]]
 def run(output: Path, quick: bool = False, verbose: bool = False, jobs: int = 1) -> list[Path]:
     """Compute the curves; write `precision_recall.csv`, the areas and what was left out, then table and figure."""
     protocols, seeds = (QUICK_PROTOCOLS, SEEDS[:1]) if quick else (PROTOCOLS, SEEDS)
-    names = [name for name in METHODS if name not in SLOW]
-    cells = [Cell(protocol, name, seed, (N_BITS,)) for protocol in protocols for name in names for seed in seeds]
+    cells = [cell for protocol in protocols for cell in cells_for(protocol, (N_BITS,), seeds)]
     rows = run_cells(cells, output, quick=quick, verbose=verbose, jobs=jobs)
     of_splits = {cell: precision_recall(*counts) for cell in cells for counts in histograms(cell, output).values()}
     path = output / "precision_recall.csv"
@@ -85,12 +85,12 @@ def redraw(output: Path) -> list[Path]:
     of_splits = _read_curves(output / "precision_recall.csv")
     texts, curves = [], {}
     for protocol, about in {**PROTOCOLS, **QUICK_PROTOCOLS}.items():
-        mine = [row for row in rows if row["protocol"] == protocol]
+        mine = [row for row in rows if _panel(row["protocol"]) == protocol]
         if not mine:
             continue
         alike: dict[str, list[PrecisionRecall]] = {}
         for (where, method, _), curve in of_splits.items():
-            if where == protocol:
+            if _panel(where) == protocol:
                 alike.setdefault(method, []).append(curve)
         means = {name: mean_curve(some) for name, some in alike.items()}
         title = f"{about}, {N_BITS} bits"
@@ -102,6 +102,11 @@ def redraw(output: Path) -> list[Path]:
     seeds = tuple(sorted({seed for _, _, seed in of_splits}))
     save_figure(draw(curves, names, seeds), paths[1], dpi=200)
     return paths
+
+
+def _panel(protocol: str) -> str:
+    """Return the protocol of a panel: methods on posteriors are in that of the labels."""
+    return protocol.replace("posteriors ", "labels ", 1)
 
 
 def _read_curves(path: Path) -> dict[tuple[str, str, int], PrecisionRecall]:
@@ -205,5 +210,8 @@ def caption(curves: Curves, seeds: Sequence[int]) -> str:
         own.append("PPC-paper: the paper's rules, and a support vector machine for each bit.")
     else:
         own.append("The paper's own method is not in this figure.")
-    own.append("With near by radius only PPC is told the radius; MLH takes its own." if len(panels) > 1 else "")
+    if any(name.endswith("+") for of_methods in curves.values() for name in of_methods):
+        own.append("+: other methods with the landmarks or the features of PPC.")
+    if len(panels) > 1:
+        own.append("With near by radius only PPC and PPC-paper are told the radius; MLH takes its own.")
     return f"{'; '.join(panels)}. {N_BITS} bits, {of_seeds}. {' '.join(own)}".strip()
