@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from helpers.banks import learned
 from proxcode.hashing import KernelHash
-from proxcode.hashing.kernel import JITTER
+from proxcode.hashing.components import JITTER
 
 
 @pytest.mark.parametrize("ridge", [1e-2, 1.0])

@@ -10,8 +10,8 @@ import proxcode.hashing.ridge
 from helpers.banks import append, begin
 from proxcode import KernelHash, LinearHash, ProximityPreservingCode, WithinRadius
 from proxcode.cut.initial import signs_of
+from proxcode.hashing.components import JITTER
 from proxcode.hashing.features import RIDGES
-from proxcode.hashing.kernel import JITTER
 
 NAMED = pytest.mark.parametrize(
     "hash_function", [LinearHash(), KernelHash(n_landmarks=60)], ids=lambda h: type(h).__name__
@@ -224,3 +224,23 @@ def test_samples_too_close_for_single_precision_are_refused(train):
     X = (train[0] * 1e-20).astype(np.float32)
     with pytest.raises(ValueError, match="vanish in float32: scale X up"):
         KernelHash(n_landmarks=20).begin(X, np.random.default_rng(0))
+
+
+def test_a_ridge_that_is_lost_in_rounding_is_not_chosen(rng, monkeypatch):
+    X, y = rng.normal(size=(5000, 20)).astype(np.float32), rng.integers(0, 2, 5000)
+    model = ProximityPreservingCode(2, hash_function=LinearHash(), random_state=0)
+    X[0] *= 5e4
+    assert model.fit(X, y).hash_function_.ridge_ > min(RIDGES)
+    monkeypatch.setattr(proxcode.hashing.features, "RIDGES", (1e-6, 1e-7))
+    with pytest.raises(ValueError, match=r"^ridge=1e-06: lost in rounding; set a larger ridge, or pass X in float64"):
+        model.fit(X, y)
+    assert model.fit(X.astype(np.float64), y).hash_function_.n_bits_ == 2
+
+
+def test_a_kernel_between_landmarks_that_is_lost_in_rounding_is_refused_in_words(rng):
+    X, y = rng.normal(size=(800, 20)).astype(np.float32), rng.integers(0, 2, 800)
+    X[:3] *= 1e5
+    model = ProximityPreservingCode(2, hash_function=KernelHash(n_landmarks=800), random_state=0)
+    with pytest.raises(ValueError, match=r"^gamma=.*: distances are lost in rounding; remove samples that are far"):
+        model.fit(X, y)
+    assert model.fit(X.astype(np.float64), y).n_bits_ == 2

@@ -20,6 +20,19 @@ from proxcode.utils.blocks import map_blocks
 JITTER = 1e-4
 
 
+def kernel_root(kernel: Matrix, gamma: float) -> Matrix:
+    """Return R, upper triangular, such that R'R is the kernel between landmarks plus 1e-4 on its diagonal."""
+    penalised = kernel.astype(np.float64)
+    penalised[np.diag_indices(len(penalised))] += JITTER
+    try:
+        return cholesky(penalised, overwrite_a=True)
+    except LinAlgError as error:
+        raise ValueError(
+            f"gamma={gamma:g}: distances are lost in rounding; remove samples that are far from all others, set a "
+            "smaller gamma, or pass X in float64."
+        ) from error
+
+
 class Inputs(ABC):
     """Functions of the samples whose principal components are found.
 
@@ -91,15 +104,7 @@ class Landmarks(Inputs):
         return np.exp(kernel, out=kernel)
 
     def root(self) -> Matrix:
-        kernel = self.values(self.points + self.center).astype(np.float64)
-        kernel[np.diag_indices(len(kernel))] += JITTER
-        try:
-            return cholesky(kernel)
-        except LinAlgError as error:
-            raise ValueError(
-                f"gamma={self.gamma:g}: distances are lost in rounding; remove samples that are far from all others, "
-                "set a smaller gamma, or pass X in float64."
-            ) from error
+        return kernel_root(self.values(self.points + self.center), self.gamma)
 
     def state(self) -> State:
         return State({"gamma": self.gamma}, {"center": self.center, "landmarks": self.points})

@@ -110,15 +110,24 @@ class Features:
         return basis
 
     def best_ridge(self, labels: SignedLabels) -> float:
-        """Return the ridge of least squared leave-one-out error, from the first features and evenly spaced samples."""
+        """Return the ridge of least squared leave-one-out error, from the first features and evenly spaced samples.
+
+        A ridge that is lost in rounding is not chosen. Raises ValueError if all of them are lost.
+        """
         n = self.n
         m = min(self.m, RIDGE_FEATURES, max(MIN_RIDGE_FEATURES, n // 2))
         rows = evenly_spaced(n, RIDGE_SAMPLES)
         features = self.compute(self.X[rows])[:, :m] - self.mean[:m]
         centred_labels = labels[rows] - labels.mean(axis=0)
-        errors = []
+        errors: list[float] = []
         for ridge in RIDGES:
-            upper = cholesky(self.gram[:m, :m] + ridge * n * np.eye(m))
+            try:
+                upper = self.factor(ridge, m)
+            except ValueError:
+                # RIDGES decrease: those that follow are lost too.
+                if not errors:
+                    raise
+                break
             psi = solve_triangular(upper, features.T, trans=1).T
             fitted = psi @ solve_triangular(upper, self.moments[:m], trans=1)
             leverage = (psi**2).sum(axis=1) + 1 / n

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cholesky
 from scipy.spatial.distance import pdist
 
 from proxcode.hashing.base import Matrix
+from proxcode.hashing.components import kernel_root
 from proxcode.hashing.ridge import RidgeHash
 from proxcode.storage.state import State
 from proxcode.utils.validation import check_integer, check_number
 
-# Added to the unit diagonal of the kernel between landmarks: above the rounding of single precision.
-JITTER = 1e-4
 # Limits of the default number of landmarks.
 MIN_LANDMARKS, MAX_LANDMARKS = 1000, 6000
 # Its lower limit with a list of near pairs, but no more than a quarter of the samples.
@@ -93,9 +91,7 @@ class KernelHash(RidgeHash):
         self.exponent_factor_ = self._exponent_factor()
 
     def _input_root(self) -> Matrix:
-        kernel = self._centred_kernel(self.landmarks_).astype(np.float64)
-        kernel[np.diag_indices(len(kernel))] += JITTER
-        return cholesky(kernel, overwrite_a=True)
+        return kernel_root(self._centred_kernel(self.landmarks_), self.gamma_)
 
     def _inputs(self, X: Matrix) -> Matrix:
         return self._centred_kernel(X - self.center_)
