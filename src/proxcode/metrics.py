@@ -242,7 +242,7 @@ class BitRecord(NamedTuple):
     Attributes
     ----------
     alpha : float
-        Threshold of the code, on twice the Hamming distance, as in the paper.
+        Threshold of the code, on twice the Hamming distance; see `alpha_` of the model.
     loss : float
         Share of misplaced pairs: those on the wrong side of the best threshold (Eq. 4), an estimate of the loss of new
         samples where it is a leave-one-out figure.

@@ -41,7 +41,7 @@ def plot_near_and_far(near: Counts, far: Counts, alpha: float, ax: Any = None) -
     near, far : ndarrays of shape (n_bits + 1,)
         Numbers of pairs at each Hamming distance.
     alpha : float
-        Threshold in the paper's doubled distance, as in `alpha_`; drawn at the Hamming distance alpha / 2.
+        Threshold in the paper's doubled distance, as in `alpha_`; drawn at the Hamming distance alpha / 2, at least 0.
     ax : matplotlib Axes, default=None
         None: create a new figure.
     """
@@ -52,9 +52,8 @@ def plot_near_and_far(near: Counts, far: Counts, alpha: float, ax: Any = None) -
     ax.bar(distance, shares[1], width=1.0, alpha=0.6, color=FAR, label="far pairs")
     top = float(np.max(shares))
     # The line ends just above the bars: one over the whole height of the Axes would cross the legend.
-    ax.plot(
-        [alpha / 2] * 2, [0, 1.04 * top], color=INK, linestyle="--", label=f"near up to distance {radius_of(alpha)}"
-    )
+    place, label = max(alpha / 2, 0.0), f"near up to distance {radius_of(alpha)}"
+    ax.plot([place] * 2, [0, 1.04 * top], color=INK, linestyle="--", label=label)
     ax.set(xlabel="Hamming distance", ylabel="share of pairs", title=f"Near and far pairs at {_bits(len(near) - 1)}")
     _whole_ticks(ax)
     _legend_above(ax, top)
@@ -74,12 +73,12 @@ def plot_precision_recall(curves: Mapping[str, PrecisionRecall], ax: Any = None)
 
 
 def plot_loss(history: Sequence[BitRecord], ax: Any = None, measured: Mapping[int, float] | None = None) -> Any:
-    """Plot the share of misplaced training pairs after each bit.
+    """Plot the share of misplaced pairs in learning after each bit.
 
     Parameters
     ----------
     history : sequence of BitRecord
-        The `history_` of a fitted model.
+        The `history_` of a fitted model. With labels its losses are leave-one-out figures: see `BitRecord`.
     ax : matplotlib Axes, default=None
         None: create a new figure.
     measured : mapping of int to float, default=None
@@ -87,7 +86,7 @@ def plot_loss(history: Sequence[BitRecord], ax: Any = None, measured: Mapping[in
     """
     ax = _axes(ax)
     losses = [record.loss for record in history]
-    ax.plot(np.arange(1, len(losses) + 1), losses, color=NEAR, label="training pairs")
+    ax.plot(np.arange(1, len(losses) + 1), losses, color=NEAR, label="pairs in learning")
     if measured:
         ax.plot(list(measured), list(measured.values()), "s", color=FAR, markersize=5, label="pairs measured here")
     ax.set(xlabel="bits", ylabel="share of misplaced pairs", title="Share of misplaced pairs by code length")

@@ -44,6 +44,7 @@ def test_a_variant_changes_what_it_says():
     assert changed["paper-rules"] == {"threshold", "weights"}
     assert changed["paper"] == {"threshold", "weights", "hash_function"}
     assert changed["svm"] == changed["unrefined"] == {"hash_function"}
+    assert changed["paper-uncorrected"] == {*changed["paper"], "error_correction"}
     assert changed["uncorrected"] == {"hash_function", "error_correction"}
     assert changed["unsigned-spectral"] == {"hash_function", "cut", "weights"}
 

@@ -166,12 +166,12 @@ METHODS: dict[str, Method] = {
     # Features of GIST are never negative.
     "Sign": _peer("Sign", PEERS["Sign"], centred=True),
 }
-# Peers with what PPC has: SDH and AGH with as many anchors as PPC has landmarks, the others with the functions that
-# PPC's bits are directions of, learned from all samples and labels.
+# Peers with what PPC has: SDH with as many anchors as PPC has landmarks with labels, AGH with as many as without, the
+# others with the functions that PPC's bits are directions of, learned from all samples and labels.
 FAIR: dict[str, Method] = {
     "AGH+": _peer("AGH", PEERS["AGH"], n_anchors=None),
     "SDH+": _peer("SDH", SDH, n_anchors=None)._replace(only=(16, 32, 64)),
-    "KSH+": _peer("KSH", LinearKSH, on_posteriors=True, n_labelled=5000),
+    "KSH+": _peer("KSH", LinearKSH, on_posteriors=True, n_anchors=None, n_labelled=5000),
     "COSDISH+": _peer("COSDISH", COSDISH, on_posteriors=True),
     "TSH+": _peer("TSH", TSH, on_posteriors=True, hash_function=LinearHash()),
     "Hadamard+": _peer("Hadamard", Hadamard, on_posteriors=True, hash_function=LinearHash()),

@@ -72,6 +72,9 @@ _VARIANTS = {
     "paper-rules": Variant("the paper's threshold and weights", **_PAPER_RULES),
     "svm": Variant("the paper's hash function", hash_function=_SVM),
     "paper": Variant("the paper's method", hash_function=_SVM, **_PAPER_RULES),
+    "paper-uncorrected": Variant(
+        "the paper's method, no error correction", hash_function=_SVM, error_correction=False, **_PAPER_RULES
+    ),
     "unrefined": Variant("no refinement: signed graph, bit update", hash_function=_UNREFINED),
     "uncorrected": Variant("no refinement, no error correction", hash_function=_UNREFINED, error_correction=False),
     "unrefined-spectral": Variant(
