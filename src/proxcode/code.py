@@ -108,8 +108,9 @@ class ProximityPreservingCode(HTMLSummaryMixin, CodeEstimator, SearchingMixin, U
     radius_ : int
         Hamming distance up to which two codes count as near: `floor(alpha_ / 2)`, at least 0.
     alpha_ : float
-        Learned threshold on twice the Hamming distance. The paper's rule gives alpha > 0; the default minimises the loss over
-        all real numbers, and alpha may be negative while near pairs are rare and bits few. Near is then distance 0.
+        Learned threshold on twice the Hamming distance. The paper's rule gives alpha > 0; the default minimises the
+        loss over all real numbers, and alpha may be negative while near pairs are rare and bits few. Near is then
+        distance 0.
     n_bits_ : int
         Number of bits learned: fewer than `n_bits` after `loss_target` or an interrupt, more after `extend`.
     history_ : list of BitRecord

@@ -44,7 +44,7 @@ class InSampleCode:
     n_bits : int
         Number of bits learned: fewer than asked for where the target was met.
     alpha : float
-        Threshold on twice the Hamming distance; negative for some short codes by the default rule, as `alpha_` of a model.
+        Threshold on twice the Hamming distance; by the default rule it is negative for some short codes, as `alpha_`.
     radius : int
         Hamming distance up to which two codes count as near: floor(alpha / 2), at least 0.
     history : list of BitRecord

@@ -32,12 +32,12 @@ QUICK_BITS = (12, 32)
 CURVE_BITS = 50
 TITLE = "# Table 1: area under the precision-recall curve\n\n"
 NOTES = """
-Methods marked + have what PPC has. SDH+ has as many anchors as PPC has landmarks with labels (5,900 on CIFAR-10, 1,000 on
-Banking77), AGH+ as many as PPC has without (2,950 and 1,000; 1,000 near by a radius). The others have PPC's features, the
-class posteriors that its kernel regression on these landmarks learns from all samples and labels. SDH+, which is slow,
-has 16, 32 and 64 bits alone. Other anchor graphs and SGH keep their authors' 300 anchors; SGH by a radius and LGHSR would
-gain from more ([decisions](../decisions.md#peers-with-what-ppc-has)). Where n_labelled or n_samples is listed below, a method
-learns from so many random samples, otherwise from all.
+Methods marked + have what PPC has. SDH+ has as many anchors as PPC has landmarks with labels (5,900 on CIFAR-10, 1,000
+on Banking77), AGH+ as many as PPC has without (2,950 and 1,000; 1,000 near by a radius). The others have PPC's
+features, the class posteriors that its kernel regression on these landmarks learns from all samples and labels. SDH+,
+which is slow, has 16, 32 and 64 bits alone. Other anchor graphs and SGH keep their authors' 300 anchors; SGH by a
+radius and LGHSR would gain from more ([decisions](../decisions.md#peers-with-what-ppc-has)). Where n_labelled or
+n_samples is listed below, a method learns from so many random samples, otherwise from all.
 
 PPC is this library's default, which goes beyond the paper. PPC-paper has the paper's own components, with a support
 vector machine for each bit, trained on at most `max_samples` samples; all samples enter the code. Sign is the sign of
