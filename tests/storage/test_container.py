@@ -1,9 +1,13 @@
 """The container of model files: other bytes and other contents are refused, and writes are atomic."""
 
+import errno
 import itertools
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Event
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -202,3 +206,61 @@ def test_a_header_that_readers_refuse_is_not_written(path, monkeypatch):
     with pytest.raises(ValueError, match=rf"the content of .* has {size} characters: pass long lists as NumPy arrays"):
         write_file(path, "model", content, {})
     assert path.read_bytes() == before
+
+
+ARRAYS = {"bytes": np.arange(35, dtype=np.uint8).reshape(5, 7), "empty": np.empty((3, 0)), "one": np.array(2.5)}
+
+
+def no_memory(*_, **__):
+    raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
+
+
+@pytest.mark.parametrize("larger_than_memory", [False, True])
+def test_mapped_arrays_may_be_written_to_and_the_file_is_not(larger_than_memory, path, monkeypatch):
+    if larger_than_memory:
+        monkeypatch.setattr(container, "mmap", SimpleNamespace(mmap=no_memory, ACCESS_COPY=3))
+    write_file(path, "test", {}, ARRAYS | {"words": np.arange(9)})
+    before = path.read_bytes()
+    _, tensors = read_file(path, "test", mapped=True)
+    # A file that is replaced meanwhile stays open with its old content.
+    write_file(path, "test", {}, {})
+    for name, expected in (ARRAYS | {"words": np.arange(9)}).items():
+        found = tensors[name]
+        assert type(found) is np.ndarray
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        assert found.flags.c_contiguous and found.flags.aligned and found.flags.writeable
+        np.testing.assert_array_equal(found, expected)
+    path.write_bytes(before)
+    _, tensors = read_file(path, "test", mapped=True)
+    tensors["words"][:] = -1
+    assert path.read_bytes() == before
+
+
+def n_descriptors():
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def test_a_mapped_file_holds_one_descriptor(path):
+    pytest.importorskip("resource")
+    write_file(path, "test", {}, {str(k): np.arange(k + 1) for k in range(6)})
+    n_open = n_descriptors()
+    _, tensors = read_file(path, "test", mapped=True)
+    assert n_descriptors() == n_open + 1
+    del tensors
+    assert n_descriptors() == n_open
+
+
+@pytest.mark.parametrize("n_left", [0, 1])
+def test_too_many_open_files_are_told_with_the_remedy(n_left, path):
+    resource = pytest.importorskip("resource")
+    write_file(path, "test", {}, {"a": np.arange(3)})
+    read_file(path, "test")
+    lowest_free = os.dup(0)
+    os.close(lowest_free)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest_free + n_left, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"model\.proxcode cannot be opened, since too many files are open: raise"):
+            read_file(path, "test", mapped=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)

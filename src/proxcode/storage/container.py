@@ -4,8 +4,10 @@ The entry "proxcode" is a JSON text with the kind of file, the version of its fo
 rest and the content.
 """
 
+import errno
 import hashlib
 import json
+import mmap
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +26,8 @@ MAX_HEADER = 100_000_000
 MAX_REASON = 300
 _META = "__metadata__"  # of safetensors: not an array
 Tensors = dict[str, NDArray[Any]]
+# Type, shape and place in the file, in bytes, of each array.
+Offsets = dict[str, tuple[Any, tuple[int, ...], int]]
 
 
 class Contents(NamedTuple):
@@ -94,7 +98,7 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
         Map the arrays instead of reading them: at once, whatever their size, and without checking the digest.
     """
     path = _existing(path)
-    with path.open("rb") as file:
+    with _opened(path) as file:
         header, offsets = _read_header(path, file)
         if header["kind"] != kind:
             article = "an" if kind.startswith("i") else "a"
@@ -102,7 +106,7 @@ def read_file(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) 
                 "proxcode.load reads both" if {kind, header["kind"]} == {"model", "pipeline"} else "pass another file"
             )
             raise ValueError(f"{path} holds a proxcode {header['kind']}, not {article} {kind}: {remedy}.")
-        tensors = {name: _map(file, *where) for name, where in offsets.items()}
+        tensors = _map(file, offsets)
     if not mapped:
         tensors = {name: np.array(tensor) for name, tensor in tensors.items()}
         if content_digest(header, tensors) != header["digest"]:
@@ -124,14 +128,14 @@ def reading(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
 def kind_of(path: str | os.PathLike[str]) -> str:
     """Return the kind of a file of ours, or say why it is none."""
     path = _existing(path)
-    with path.open("rb") as file:
+    with _opened(path) as file:
         return str(_read_header(path, file)[0]["kind"])
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
     """Return the digest in a file of ours, which tells it from files of other content, or say why it is none."""
     path = _existing(path)
-    with path.open("rb") as file:
+    with _opened(path) as file:
         return str(_read_header(path, file)[0]["digest"])
 
 
@@ -146,7 +150,24 @@ def _existing(path: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], dict[str, tuple[Any, tuple[int, ...], int]]]:
+@contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    """Open a file to read it. Raises OSError with the remedy where the process has too many open files."""
+    try:
+        with path.open("rb") as file:
+            # safetensors opens the file once more, and reports whatever fails then as a missing file.
+            os.close(os.dup(file.fileno()))
+            yield file
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+        raise OSError(
+            f"{path} cannot be opened, since too many files are open: raise the limit with `ulimit -n`, or join shards "
+            "into fewer files."
+        ) from error
+
+
+def _read_header(path: Path, file: BinaryIO) -> tuple[dict[str, Any], Offsets]:
     from safetensors import SafetensorError, safe_open
 
     try:
@@ -192,10 +213,24 @@ _DTYPES = {
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
-def _map(file: BinaryIO, dtype: Any, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
+def _map(file: BinaryIO, offsets: Offsets) -> Tensors:
+    """Map all arrays at once: each map holds a file descriptor.
+
+    Copy on write: arrays that may be written to, as the kernels were compiled for, and a file that never is.
+    """
+    try:
+        data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    except OSError as error:
+        if error.errno != errno.ENOMEM:
+            raise
+        # Linux refuses one map that is larger than the memory of the machine, but not several.
+        return {name: _map_alone(file, *where) for name, where in offsets.items()}
+    return {name: np.ndarray(shape, dtype, data, offset) for name, (dtype, shape, offset) in offsets.items()}
+
+
+def _map_alone(file: BinaryIO, dtype: Any, shape: tuple[int, ...], offset: int) -> NDArray[Any]:
     if 0 in shape:
         return np.empty(shape, dtype)
-    # Copy on write: arrays that may be written to, as the kernels were compiled for, and a file that never is.
     return np.memmap(file, dtype, mode="c", offset=offset, shape=shape or (1,)).view(np.ndarray).reshape(shape)
 
 
