@@ -1,6 +1,7 @@
 """Models that learn from further samples: the regression beside a direct one, stored codes, new classes."""
 
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -143,7 +144,7 @@ def test_copies_with_several_labels_are_known_with_each_of_them(old, new):
 def test_samples_that_single_precision_confuses_are_not_updated(old):
     X, y = old
     model = fit((X + 1e9, y))
-    with pytest.raises(ValueError, match="keeps no sums"):
+    with pytest.raises(ValueError, match=r"does not keep the regression sums that update\(\) needs: fit it again with"):
         model.update(X[:1] + 1e9, [8])
     with pytest.raises(ValueError, match="samples differ in double precision alone; subtract their mean first"):
         fit((X + 1e9, y), KernelHash(updatable=True)).update(X[:1] + 1e9, [8])
@@ -163,6 +164,35 @@ def test_a_class_of_relabelled_samples_gets_a_code(tmp_path):
     loaded = ProximityPreservingCode.load(tmp_path / "m.proxcode")
     assert loaded.hash_function_.label_codes_[4].any()
     assert loaded.updates_ == [Update(0, 20, 0, 0, ["new"])]
+
+
+def test_exemplars_that_all_get_new_labels_are_refused():
+    rng = np.random.default_rng(0)
+    y = np.arange(6000) % 2
+    X = 4 * rng.normal(size=(2, 8))[y] + rng.normal(size=(6000, 8))
+    model = fit((X[:5000], y[:5000]), KernelHash(n_landmarks=100))
+    before = model.encode(X)
+    own = np.isin(row_digests(X * model._unit), row_digests(model.hash_function_.memory_.exemplars))
+    with pytest.raises(ValueError, match=r"^y gives new labels to all 2000 samples that the model keeps as exemplars"):
+        model.update(X[own], ["new"] * 2000)
+    assert model.updates_ == []
+    # Further samples of the known classes tell what their bits are.
+    model.update(np.vstack([X[own], X[5000:]]), ["new"] * 2000 + y[5000:].tolist())
+    assert model.updates_ == [Update(1000, 2000, 0, 0, ["new"])]
+    assert (model.encode(X)[~own] == before[~own]).mean() > 0.99
+
+
+def test_the_time_of_an_update_does_not_grow_with_the_copies_of_a_sample(rng):
+    n = 20_000
+    X, y = np.vstack([np.zeros((n, 8)), rng.normal(size=(n, 8))]), rng.integers(0, 3, 2 * n)
+    memory = fit((X, y), LinearHash(updatable=True), n_bits=2).hash_function_.memory_
+    digests, own = np.unique(memory.digests), memory.digest_classes
+    start = time.process_time()
+    is_known, is_changed = memory.compared(np.append(digests, -1), np.full(len(digests) + 1, 1))
+    assert time.process_time() - start < 0.1
+    np.testing.assert_array_equal(is_known, np.arange(len(digests) + 1) < len(digests))
+    had_the_class = np.isin(digests, memory.digests[own == 1])
+    np.testing.assert_array_equal(is_changed, np.append(~had_the_class, False))
 
 
 def test_a_mistake_can_be_undone(old, held_out):
@@ -340,6 +370,12 @@ def test_workers_get_no_sums(old):
     compute, _ = model.hash_function_.feature_map(np.float64)
     assert compute.inputs.__self__.memory_ is None
     assert model.hash_function_.memory_ is not None
+
+
+def test_further_bits_after_an_update_are_learned_with_error_correction(old, new):
+    model = fit(old).update(*new).set_params(error_correction=False)
+    with pytest.raises(ValueError, match=r"^error_correction=False: expected True, as in the original fit\.$"):
+        model.extend(N_BITS + 1, *old)
 
 
 def test_extend_changes_no_labels(old, new):

@@ -88,15 +88,23 @@ class Memory:
         return 2.0 * (self.class_sums - np.outer(self.mean, self.class_counts))
 
     def compared(self, digests: Index, classes: Index) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return which samples are known, and which of these never had the class that is given."""
-        first, stop = (np.searchsorted(self.digests, digests, side) for side in ("left", "right"))
-        is_known = stop > first
-        is_changed = is_known.copy()
-        # A sample may have been in the training set several times, with several labels.
-        for copy in range(int((stop - first).max(initial=0))):
-            place = np.minimum(first + copy, stop - 1)
-            is_changed &= self.digest_classes[place] != classes
+        """Return which of distinct samples are known, and which of these never had the class that is given."""
+        copies, owner = self._copies(digests)
+        is_known, is_changed = np.zeros((2, len(digests)), bool)
+        is_known[owner] = is_changed[owner] = True
+        is_changed[owner[self.digest_classes[copies] == classes[owner]]] = False
         return is_known, is_changed
+
+    def _copies(self, digests: Index) -> tuple[Index, Index]:
+        """Return the positions in `digests` of distinct samples, and the number of the sample at each position.
+
+        A sample may have been in the training set several times, with several labels.
+        """
+        first, stop = (np.searchsorted(self.digests, digests, side) for side in ("left", "right"))
+        n_copies = stop - first
+        owner = np.repeat(np.arange(len(digests)), n_copies)
+        # The copies of all samples are numbered in one sequence; the first number of each sample becomes `first`.
+        return np.arange(len(owner)) + (first - (np.cumsum(n_copies) - n_copies))[owner], owner
 
     def label_codes(self, directions: Matrix, before: Matrix | None) -> Vector:
         """Return the mean code of the exemplars of each class; that from before, or zeros, for classes without any."""
@@ -143,10 +151,8 @@ class Memory:
 
     def relabelled(self, X: Matrix | Samples, classes: Index, digests: Index, compute: FeatureMap) -> Memory:
         """Return a memory in which known samples, each named once, have other classes."""
-        first, stop = (np.searchsorted(self.digests, digests, side) for side in ("left", "right"))
         # A sample that was in the training set several times is relabelled as often.
-        copies = np.concatenate([np.arange(*ends) for ends in zip(first, stop, strict=True)])
-        owner = np.repeat(np.arange(len(digests)), stop - first)
+        copies, owner = self._copies(digests)
         moved = np.zeros((len(digests), self.n_classes), np.int64)
         np.add.at(moved, (owner, classes[owner]), 1)
         np.add.at(moved, (owner, self.digest_classes[copies]), -1)

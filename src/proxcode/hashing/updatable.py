@@ -76,14 +76,14 @@ class UpdatableHash(RegressionHash):
         if self.updatable:
             return "this model cannot be updated: samples differ in double precision alone; subtract their mean first."
         return (
-            f"this model keeps no sums to be updated: fit it again with hash_function={name}(updatable=True); if "
-            "they cannot be kept, its update tells why."
+            "this model does not keep the regression sums that update() needs: fit it again with "
+            f"hash_function={name}(updatable=True); if they cannot be kept, its update() tells why."
         )
 
     def begin_updated(self, X: Matrix | Samples, labels: Labels, rows: Rows) -> LabelTraining:
         """Return a training on samples that are all in the memory, for further bits after an update."""
         if labels is None:
-            raise ValueError("`error_correction` differs from that of the original fit; pass the same.")
+            raise ValueError("error_correction=False: expected True, as in the original fit.")
         memory: Memory = self.memory_  # type: ignore[assignment]
         chosen = np.arange(len(X))[rows]
         with one_blas_thread:

@@ -97,7 +97,8 @@ class RidgeUpdate:
     margins : ndarray of shape (n_known, n_bits)
         Margins that the exemplars shall have: those from before the update, or those of the code of their class.
     n_added, n_relabelled, n_repeated : int
-        Numbers of samples that are new, that have another label than before, and that tell nothing new.
+        Numbers of samples that are new, that have another label than before, and of others: known samples with the
+        same label, and repeated rows.
     """
 
     new_classes: Index
@@ -149,6 +150,11 @@ def begin_update(before: RegressionHash, X: Matrix | Samples, classes: Index, n_
         Their classes, numbered as before the update; larger numbers are new classes.
     n_classes : int
         Number of classes after the update.
+
+    Raises
+    ------
+    ValueError
+        If no exemplar is left that tells what the bits were.
     """
     known: Memory = before.memory_  # type: ignore[assignment]
     digests = row_digests(X)
@@ -189,6 +195,11 @@ def begin_update(before: RegressionHash, X: Matrix | Samples, classes: Index, n_
         values = posteriors(scores)
         memory = replace(memory, exemplar_values=values)
         taught, margins, new_classes = _margins_to_keep(before, memory)
+        if len(margins) == 0:
+            raise ValueError(
+                f"y gives new labels to all {len(known.exemplars)} samples that the model keeps as exemplars of its "
+                "classes: pass further samples of these classes too, or fit a new model."
+            )
         coef = np.ascontiguousarray(along_inputs(root, along_features).T)
         intercept = -regression.mean @ along_features
     return RidgeUpdate(
