@@ -112,7 +112,10 @@ class Samples(ABC):
         return totals
 
     def select(self, rows: Index) -> Samples:
-        """Return some of the samples, given by ascending row numbers, without reading them; all are the object."""
+        """Return some of the samples, given by ascending row numbers; returns self if all rows are chosen.
+
+        Samples in files are not read.
+        """
         return self if len(rows) == len(self) else Selected(self, rows)
 
     def place_note(self, row: int) -> str:
@@ -164,7 +167,7 @@ class InMemory(Samples):
         return self.X[rows]
 
     def select(self, rows: Index) -> Samples:
-        """Return some of the samples, in ascending order; all of them are the object itself."""
+        """Return some of the samples, in ascending order; returns self if all rows are chosen."""
         return self if len(rows) == len(self) else InMemory(self.X[rows])
 
 
@@ -251,7 +254,7 @@ def scan_of(samples: Matrix) -> Scan:
 
 
 def select(X: Any, rows: Index) -> Any:
-    """Return some rows of an array or of samples, in ascending order; all of them are X itself."""
+    """Return some rows of an array or of samples, in ascending order; returns X itself if all rows are chosen."""
     if len(rows) == len(X):
         return X
     return X.select(rows) if isinstance(X, Samples) else X[rows]
