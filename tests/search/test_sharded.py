@@ -141,6 +141,18 @@ def test_a_list_a_folder_and_a_pattern_stand_for_the_same_files(paths, codes, tm
     assert shards.nbytes == 900 * 3 + 800 * 8
 
 
+@pytest.mark.parametrize("engine", [None, Reversed()])
+@pytest.mark.parametrize("n_queries", [0, 3])
+def test_an_empty_first_shard_leaves_strings_strings(n_queries, engine, rng, tmp_path):
+    codes, ids = random_codes(rng, 20, 64), [f"name {number}" for number in range(20)]
+    save_shards(tmp_path, 64, codes, ids, [0, 0, 12, 20])
+    shards, one = ShardedIndex(tmp_path, engine=engine), HammingIndex(64).add(codes, ids)
+    assert_equal(shards.search(codes[:n_queries], 4), one.search(codes[:n_queries], 4))
+    far = random_codes(rng, n_queries, 64)
+    assert len(one.within(far, 3).neighbor) == 0
+    assert_same_within(shards, one, far, 3)
+
+
 def test_files_in_another_order_order_ties_so(paths, codes):
     order = np.r_[600:900, 0:100, 100:600]
     one = HammingIndex(20).add(codes[order], ids=order)

@@ -41,7 +41,7 @@ class ShardedIndex:
     Results are those of one `HammingIndex` that holds all codes in the order of the files, to the last digit: codes at
     equal distance are in the order of the files, then in the order in which they were added. A sharded index is
     read-only: to change codes, open a file with `HammingIndex.open`, and the shards again. A copy by pickle opens the
-    files again.
+    files again; with an engine of a cluster, which holds a connection, there is none.
 
     Parameters
     ----------

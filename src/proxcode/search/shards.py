@@ -101,7 +101,7 @@ def merged(parts: Sequence[ShardNeighbors], k: int) -> ShardNeighbors:
     n_found = np.sum([part.n_found for part in parts], axis=0)
     # A shard without codes has ids of no kind.
     _, distance, neighbor, codes = (
-        np.concatenate([array for array in arrays if len(array)] or arrays[:1]) for arrays in zip(*parts, strict=True)
+        np.concatenate([array for array in arrays if len(array)] or arrays) for arrays in zip(*parts, strict=True)
     )
     # The sort is stable.
     order = np.lexsort((distance, query))
