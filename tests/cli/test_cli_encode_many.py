@@ -81,7 +81,7 @@ def test_wrong_inputs_are_refused_in_one_sentence(files, folder):
         f"--bits 21: expected 1 to {N_BITS}, the code length of the model."
     )
     assert refuse("vectors", "-o", "codes", "--scheduler", "tcp://1.2.3.4:5") == (
-        "scheduler='tcp://1.2.3.4:5': engine 'local' has none; choose 'dask', 'ray' or 'spark'."
+        "engine 'local' takes no address, but 'tcp://1.2.3.4:5' is given: choose 'dask', 'ray' or 'spark'."
     )
     assert refuse("vectors/0.npy", "-o", "c.npy", "--engine", "dask", code=2) == (
         "--engine applies to many files: name a folder or a quoted pattern, and a folder."

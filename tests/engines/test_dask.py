@@ -28,6 +28,14 @@ def test_a_client_or_an_address_leads_to_the_workers(cluster):
         assert client.submit(abs, -1).result() == 1
 
 
+@pytest.mark.parametrize("client", [5, b"tcp://127.0.0.1:1"])
+def test_what_is_no_client_is_refused(client):
+    with pytest.raises(
+        TypeError, match=r"^client=.*: expected a distributed\.Client, the address of a scheduler, or None"
+    ):
+        DaskEngine(client)
+
+
 def test_a_map_survives_a_worker_that_is_killed(cluster):
     def slow(task):
         time.sleep(0.05)

@@ -3,7 +3,9 @@
 import os
 import shutil
 import signal
+import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import psutil
@@ -206,3 +208,13 @@ class Deadly(Engine):
 def test_a_fit_survives_the_death_of_a_worker(engine, data, files, tmp_path):
     check_fit("linear", Deadly(engine, tmp_path), data, files)
     assert (tmp_path / "killed").exists()
+
+
+def test_what_is_no_address_and_no_session_is_refused(monkeypatch):
+    """The libraries are stand-ins: what is refused reaches neither of them."""
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "pyspark.sql", SimpleNamespace(SparkSession=type("SparkSession", (), {})))
+    with pytest.raises(TypeError, match=r"^address=5: expected the address of a cluster as a string, or None\.$"):
+        RayEngine(5)
+    with pytest.raises(TypeError, match=r"^session=5: expected a SparkSession, the address of a master, or None\.$"):
+        SparkEngine(5)

@@ -35,7 +35,7 @@ def make_engine(name: str, address: str | None = None) -> Engine:
         Address of the scheduler of a cluster. None starts workers on this machine.
     """
     if name not in ENGINES:
-        raise ValueError(f"engine={name!r}: expected one of {', '.join(ENGINES)}.")
+        raise ValueError(f"name={name!r}: expected one of {', '.join(ENGINES)}.")
     if name == "local" and address is not None:
-        raise ValueError(f"scheduler={address!r}: engine 'local' has none; choose 'dask', 'ray' or 'spark'.")
+        raise ValueError(f"engine 'local' takes no address, but {address!r} is given: choose 'dask', 'ray' or 'spark'.")
     return ENGINES[name](address)

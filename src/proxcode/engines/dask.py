@@ -50,11 +50,14 @@ class DaskEngine(Engine):
         elif isinstance(client, str):
             try:
                 client = distributed.Client(client)
-            except OSError as error:
+            except (OSError, ValueError) as error:
+                # A ValueError is that of an address that no scheduler can have.
                 raise ConnectionError(
-                    f"scheduler={client!r} does not answer: start it, or check its address."
+                    f"the scheduler {client!r} does not answer: start it, or check its address."
                 ) from error
             self._owned = [client]
+        elif not isinstance(client, distributed.Client):
+            raise TypeError(f"client={client!r}: expected a distributed.Client, the address of a scheduler, or None.")
         self.client = client
 
     def map(self, function: Callable[[Task], Result], tasks: Sequence[Task]) -> Iterator[Result]:

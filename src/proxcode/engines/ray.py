@@ -26,6 +26,8 @@ class RayEngine(Engine):
 
     def __init__(self, address: str | None = None) -> None:
         self._ray = ray = import_library("ray", "ray")
+        if address is not None and not isinstance(address, str):
+            raise TypeError(f"address={address!r}: expected the address of a cluster as a string, or None.")
         self._is_owned = not ray.is_initialized()
         if address is not None and not self._is_owned:
             raise ValueError(f"address={address!r}: Ray is connected already; pass None, or call ray.shutdown() first.")

@@ -26,6 +26,8 @@ class SparkEngine(Engine):
 
     def __init__(self, session: Any = None) -> None:
         sql = import_library("spark", "pyspark.sql")
+        if session is not None and not isinstance(session, str | sql.SparkSession):
+            raise TypeError(f"session={session!r}: expected a SparkSession, the address of a master, or None.")
         context = import_library("spark", "pyspark").SparkContext
         # A context may run without a session, or with a session of another thread.
         is_running = context._active_spark_context is not None
