@@ -138,6 +138,8 @@ def test_filters_of_all_types(tables):
         both.search(np.zeros((1, 1), np.uint8), where={"is_new": False})
     for where, error, message in (
         ({"year": object()}, TypeError, r"^where\['year'\]=.*: expected a string, a number"),
+        ({"year": b"12"}, TypeError, r"^where\['year'\]=b'12': expected a string, a number"),
+        ({"year": bytearray(b"1")}, TypeError, r"^where\['year'\]=bytearray\(b'1'\): expected a string, a number"),
         ({"year": [2020, "a"]}, TypeError, r"^where\['year'\]=\[2020, 'a'\]: expected values of one type\.$"),
         ({"year": 2**64}, ValueError, r"^where\['year'\]=18446744073709551616: expected an integer of at most 64 bits"),
         ({7: 1}, TypeError, r"^name=7: expected the name of a table or column"),

@@ -96,6 +96,9 @@ def test_wrong_values_are_refused(codes, monkeypatch):
         FaissIndex(8, MultiHash()).add(codes[:, :1])
     with pytest.raises(ValueError, match=r"^codes has 7 bytes per row: expected 8 bytes for 60 bits"):
         FaissIndex(N_BITS).add(codes).search(codes[:1, :7])
+    for engine in (20, "flat", Flat):
+        with pytest.raises(TypeError, match=r"^engine=.*: expected an object such as Flat\(\) or IVF\(\)\.$"):
+            FaissIndex(N_BITS, engine)
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ModuleNotFoundError, match=r"^FaissIndex requires FAISS: pip install 'proxcode\[faiss\]'\.$"):
         FaissIndex(N_BITS)

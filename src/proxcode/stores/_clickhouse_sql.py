@@ -94,7 +94,7 @@ def conditions(where: Where) -> tuple[str, Parameters]:
         if value is None:
             text += f" AND {name} IS NULL"
             continue
-        if isinstance(value, Sequence) and not isinstance(value, str):
+        if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray):
             types = {_type_of(column, one) for one in value}
             if len(types) > 1:
                 raise TypeError(f"where[{column!r}]={value!r}: expected values of one type.")

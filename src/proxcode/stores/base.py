@@ -137,7 +137,10 @@ class CodeStore(ABC):
         return rescored(rescore, k, codes, neighbor, is_found.sum(axis=1))
 
     def _stored_codes(self, ids: NDArray[np.int64]) -> tuple[Codes, NDArray[np.bool_]]:
-        """Return the codes of ids that were just found, and which are still stored; the codes are of these alone."""
+        """Return the codes of ids that were just found, and which of these are still stored.
+
+        Codes are returned only for ids that are still stored.
+        """
         return self.get(ids), np.ones(len(ids), bool)
 
     @abstractmethod

@@ -14,7 +14,7 @@ from proxcode.hamming import Codes, check_codes
 from proxcode.stores.base import CodeStore
 from proxcode.stores.ids import Ids, check_new_ids
 from proxcode.stores.results import Neighborhoods, Neighbors
-from proxcode.utils.validation import check_integer
+from proxcode.utils.validation import check_component, check_integer
 
 # Training samples per cluster below which FAISS warns: upper limit of the default number of lists.
 MIN_CODES_PER_LIST = 39
@@ -160,6 +160,7 @@ class FaissIndex(CodeStore):
     def __init__(self, n_bits: int, engine: Engine | None = None, *, model: Any = None) -> None:
         super().__init__(n_bits, model=model)
         self._engine = Flat() if engine is None else engine
+        check_component("engine", self._engine, Engine, "Flat() or IVF()")
         self._ids = Ids()
         self.faiss_index = Flat().create(_import_faiss(), np.empty((0, -(-self.n_bits // 8)), np.uint8))
 
