@@ -594,6 +594,12 @@ def test_one_label_for_all_samples_is_refused(by_label, train, new):
         evaluate_search(by_label, train[0], new[0], train[1], 5)
 
 
+def test_an_indicator_matrix_of_training_labels_has_a_row_for_each_sample(by_label, train, new):
+    known = {"train": train[0][50:300], "train_labels": np.eye(10, dtype=int)[train[1][:300]]}
+    with pytest.raises(ValueError, match=r"^train_labels has 300 labels for 250 samples: expected one each\.$"):
+        evaluate_search(by_label, new[0], new[0], lengths=[8], peers=["Hadamard"], **known)
+
+
 def test_indicator_matrices_of_different_widths(by_label, train, new):
     with pytest.raises(
         ValueError, match="database_labels has 3 columns and query_labels 2: expected one column per lab"

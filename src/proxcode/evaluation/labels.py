@@ -74,9 +74,10 @@ def read_search_labels(
 
 
 def labelled_rows(labels: Any, n_samples: int, given: SameLabel | None, learned: Proximity) -> Rows:
-    """Return the training samples with a label; those of an indicator matrix are all."""
+    """Return the training samples with a label, all for an indicator matrix; ValueError unless there is one each."""
     proximity = label_proximity(labels, given, learned)
     if not isinstance(proximity, SameLabel):
+        _check_count("train_labels", np.shape(labels)[0], n_samples)
         return np.arange(n_samples)
     classes = proximity.read(labels)
     _check_count("train_labels", len(classes), n_samples)
