@@ -93,6 +93,24 @@ def test_codes_of_any_length_have_sections(n_bits, n_samples):
     assert [section["id"] for section in read.all("section")] == ["distances", "bits", "map"]
 
 
+def test_axes_of_whole_numbers_have_no_fractions():
+    for n_bits in (1, 2, 3, 4):
+        words = {f"{k}" for k in range(n_bits + 1)}
+        assert {name for _, name in linear(-0.5, n_bits + 0.5, 6, least_step=1).ticks} == words
+        bits = RNG.integers(2, size=(50, n_bits), dtype=np.uint8)
+        document = page("codes", [distance_section(pack(bits), n_bits), bits_section(pack(bits), n_bits)])
+        shown = re.findall(r'<g class="ticks">.*?</g>', document)
+        assert len(shown) == 3
+        for ticks in shown:
+            assert set(re.findall(r">([\d.]+)<", ticks)) <= words
+
+
+def test_a_single_code_has_no_distances():
+    read = Page(page("code", [distance_section(np.zeros((1, 2), np.uint8), 16, 3)]))
+    assert "Left out. A single code has no pairs: distances need at least two codes." in read.words
+    assert "on average" not in read.words
+
+
 def test_equal_codes_have_sections():
     codes = np.full((30, 2), 255, np.uint8)
     read = Page(page("codes", [distance_section(codes, 16, 3), bits_section(codes, 16)]))

@@ -47,8 +47,8 @@ class Scale(NamedTuple):
         return (value - self.low) / (self.high - self.low)
 
 
-def linear(low: float, high: float, n_ticks: int = 5, unit: str = "") -> Scale:
-    """Return a scale with about `n_ticks` marks at round values.
+def linear(low: float, high: float, n_ticks: int = 5, unit: str = "", least_step: float = 0.0) -> Scale:
+    """Return a scale with about `n_ticks` marks at round values, at least `least_step` apart: 1 for whole numbers.
 
     Examples
     --------
@@ -59,6 +59,7 @@ def linear(low: float, high: float, n_ticks: int = 5, unit: str = "") -> Scale:
     raw = (high - low) / max(1, n_ticks)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * 0.999)
+    step = max(step, least_step)
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     values = [round(k * step, 12) for k in range(first, last + 1)]
     return Scale(low, high, [(value, f"{value:,.10g}{unit}") for value in values])

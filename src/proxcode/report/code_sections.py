@@ -18,7 +18,7 @@ from proxcode.report.charts import (
 )
 from proxcode.report.images import png
 from proxcode.report.markup import Html, short, table, tag
-from proxcode.report.page import Section, data, picture
+from proxcode.report.page import Section, data, left_out, picture
 from proxcode.report.subsets import subset
 
 # Codes, drawn at random, that the balance and the correlation of bits are computed from, and random pairs of codes.
@@ -38,9 +38,12 @@ def distance_section(codes: Codes, n_bits: int, radius: int | None = None) -> Se
     """Return the section on distances of random pairs of codes, with the radius of the model if it is known."""
     counts = random_pair_counts(codes, n_bits)
     n_pairs, distance = int(counts.sum()), np.arange(n_bits + 1)
-    shares = counts / max(1, n_pairs)
+    if n_pairs == 0:
+        none = left_out("A single code has no pairs: distances need at least two codes.")
+        return Section("distances", "Distances of random pairs", none)
+    shares = counts / n_pairs
     mean = float(shares @ distance)
-    frame = Frame(linear(-0.5, n_bits + 0.5, 6), percent(1.12 * max(0.01, float(shares.max()))))
+    frame = Frame(linear(-0.5, n_bits + 0.5, 6, least_step=1), percent(1.12 * max(0.01, float(shares.max()))))
     tips = [f"distance {h}: {share:.2%} of random pairs" for h, share in enumerate(shares)]
     marks = [bars(frame, shares.tolist(), "near", tips)]
     if radius is not None:
@@ -110,7 +113,7 @@ def bit_correlation(bits: NDArray[np.uint8]) -> NDArray[np.float64]:
 def _balance(share: NDArray[np.float64]) -> Html:
     n_bits = len(share)
     uneven = np.flatnonzero(np.minimum(share, 1 - share) < UNEVEN) + 1
-    frame = Frame(linear(0.5, n_bits + 0.5, 6), percent())
+    frame = Frame(linear(0.5, n_bits + 0.5, 6, least_step=1), percent())
     tips = [f"bit {k}: {value:.1%} ones" for k, value in enumerate(share, 1)]
     marks = [bars(frame, share.tolist(), "near", tips, first=1.0, base=0.5), rule_y(frame, 0.5, "even")]
     seen = (
@@ -179,7 +182,7 @@ def _heat_map(correlation: NDArray[np.float64], alt: str) -> Html:
     image = tag("image", href=png(pixels), x=left, y=6, width=SIDE, height=SIDE, class_="heat", data_heat="heat-values")
     frame = tag("rect", x=left, y=6, width=SIDE, height=SIDE, fill="none", class_="axis")
     words = []
-    for value, name in linear(1, len(correlation), 6).ticks:
+    for value, name in linear(0.5, len(correlation) + 0.5, 6, least_step=1).ticks:
         at = (value - 0.5) / len(correlation) * SIDE
         words.append(tag("text", name, x=left + at, y=SIDE + 8, dy="1.1em", text_anchor="middle"))
         words.append(tag("text", name, x=left - 6, y=6 + at, dy="0.34em", text_anchor="end"))
