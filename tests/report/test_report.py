@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -13,7 +14,9 @@ from sklearn.preprocessing import StandardScaler
 from helpers.html_pages import Page
 from proxcode import CodePipeline, LinearHash, Nearest, ProximityPreservingCode, SharedLabel, WithinRadius, write_report
 from proxcode.evaluation import evaluate, evaluate_search
+from proxcode.report.charts import N_SERIES
 from proxcode.report.markup import number
+from proxcode.report.search_section import search_section
 
 TIMES = {"fit_seconds", "encode_ms", "search_ms"}
 HOSTILE = [
@@ -333,6 +336,32 @@ def test_wrong_arguments_are_refused_and_write_nothing(name, write, model, few, 
     with pytest.raises(ValueError, match=re.escape(message)):
         write_report(tmp_path / "new.html", model, arguments.pop("X"), arguments.pop("y"), **arguments)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_training_labels_are_as_many_as_the_training_samples(write, train):
+    X, y = train[0][50:300], train[1]
+    for labels in (y[:300], y[:100], y[:300].tolist(), np.eye(10, dtype=int)[y[:300]]):
+        with pytest.raises(ValueError, match=rf"^train_labels has {len(labels)} labels for 250 samples: expected one"):
+            write(train=X, train_labels=labels, peers=["Hadamard"])
+    right = write(train=X, train_labels=y[50:300], peers=["Hadamard"])[0]
+    assert {row.method for row in right.pairs.rows} == {"proxcode", "Hadamard"}
+
+
+def test_iterators_are_read_once_for_pairs_and_searches(write):
+    report = write(lengths=iter([8, 4]), peers=iter(["lsh"]))[0]
+    for rows in (report.pairs.rows, report.search.rows):
+        assert [row.bits for row in rows if row.method == "proxcode"] == [4, 8]
+        assert [row.bits for row in rows if row.method == "LSH"] == [4, 8]
+    assert {row.method for row in write(lengths=[8], peers="LSH")[0].pairs.rows} == {"proxcode", "LSH"}
+
+
+def test_the_keys_of_more_methods_than_colours_have_colours(write):
+    report, page, _ = write(lengths=range(1, 13))
+    others = [report.search.rows[0]._replace(method=f"method {k}") for k in range(N_SERIES)]
+    search = search_section(replace(report.search, rows=[*report.search.rows, *others]), "")
+    for read in (page, Page(search.body)):
+        classes = {group["class"] for group in read.all("g") if group.get("class", "").startswith("series")}
+        assert classes == {f"series s{series}" for series in range(N_SERIES)}
 
 
 def test_an_existing_file_is_kept_unless_it_may_be_replaced(model, few, tmp_path):

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation.distances import own_rows
 from proxcode.pipeline import CodePipeline, Model
 from proxcode.utils.validation import check_samples
@@ -34,7 +35,7 @@ class SearchSamples:
         try:
             if isinstance(model, CodePipeline):
                 transformed = model.preprocess(X)
-                return cls(X, transformed, check_samples(model[-1], transformed, reset=False))
+                return cls(X, transformed, check_samples(code_of(model), transformed, reset=False))
             return cls(X, X, check_samples(model, X, reset=False))
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
@@ -55,6 +56,12 @@ class SearchSamples:
         if given[0] is None or given[1] is None:
             return own_rows(self.array, queries.array)
         return own_rows(given[0], given[1])
+
+
+def code_of(model: Model) -> ProximityPreservingCode:
+    """Return the code of a model: of a pipeline its last step."""
+    code: ProximityPreservingCode = model[-1] if isinstance(model, CodePipeline) else model
+    return code
 
 
 def _as_numbers(X: Any) -> NDArray[Any] | None:

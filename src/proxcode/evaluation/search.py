@@ -33,10 +33,10 @@ from proxcode.evaluation.methods import (
 )
 from proxcode.evaluation.rankings import CosineRanking, FloatQueryRanking, HammingRanking, Ranking
 from proxcode.evaluation.relevance import NearestRelevance, find_relevance
-from proxcode.evaluation.samples import SearchSamples
+from proxcode.evaluation.samples import SearchSamples, code_of
 from proxcode.evaluation.search_result import FLOAT_COSINE, FLOAT_QUERIES, SearchEvaluation, SearchRow
 from proxcode.hamming import Codes, pack, unpack
-from proxcode.pipeline import CodePipeline, Model
+from proxcode.pipeline import Model
 from proxcode.proximity import SameLabel
 from proxcode.search.index import MAX_THREADS
 from proxcode.utils.rows import evenly_spaced
@@ -152,7 +152,7 @@ def evaluate_search(
         raise ValueError("train_labels are given without train: pass the samples that they belong to.")
     if proximity is not None:
         check_component("proximity", proximity, SameLabel, "SameLabel(unlabelled='unknown')")
-    code = model[-1] if isinstance(model, CodePipeline) else model
+    code = code_of(model)
     names, code_lengths = check_peers(peers, train_labels is not None), check_lengths(code, lengths)
     batch_size = check_integer("batch_size", batch_size, 1)
     n_threads = check_integer("n_threads", n_threads, 1, MAX_THREADS)

@@ -88,7 +88,7 @@ def shortened(value: Any, longest: int = LONGEST) -> str:
 
 
 def table(headings: Sequence[Any], rows: Iterable[Sequence[Any]], caption: str, *, id_: str | None = None) -> Html:
-    """Return a table with a caption for readers of the screen; columns of numbers are right-aligned.
+    """Return a table with a caption for screen readers; columns of numbers are right-aligned.
 
     The first cell of a row is its heading. Numbers are shown as `number` shows them.
     """

@@ -10,7 +10,7 @@ Samples without a label take no part in steps 2 and 3. A step that is impossible
 its reason instead of a result.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, NamedTuple, TypeVar
@@ -19,7 +19,8 @@ import numpy as np
 
 from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation import Evaluation, NoPairsError, SearchEvaluation, evaluate, evaluate_search
-from proxcode.evaluation.samples import SearchSamples, rows_of
+from proxcode.evaluation.labels import labelled_rows
+from proxcode.evaluation.samples import SearchSamples, code_of, rows_of
 from proxcode.hamming import Codes
 from proxcode.pipeline import CodePipeline, Model, check_fitted_model
 from proxcode.proximity import Nearest, SameLabel, WithinRadius
@@ -37,6 +38,8 @@ MAX_DATABASE, N_QUERIES = 10_000, 500
 N_SHOWN = 5
 # Numbers of first neighbours at which a search is measured.
 KS = (1, 10)
+# A difference of precision, recall, F1 or PR area below which two results count as equal.
+EQUAL = 0.01
 
 
 @dataclass
@@ -92,8 +95,8 @@ class Measured:
 class Choices(NamedTuple):
     """What is compared with: names of peers, code lengths, training samples of the peers and their labels."""
 
-    peers: Iterable[str] | None
-    lengths: Iterable[int] | None
+    peers: Sequence[str]
+    lengths: Sequence[int]
     train: Any
     train_labels: Any
     max_samples: int
@@ -119,7 +122,7 @@ def measure(model: Model, measured: Measured, choices: Choices, verbose: bool) -
 def encode_samples(model: Model, X: Any, y: Any, given: SameLabel | None) -> Measured:
     """Encode all samples, after a call for one of them that compiles what is needed."""
     check_fitted_model(model)
-    code = model[-1] if isinstance(model, CodePipeline) else model
+    code = code_of(model)
     start = perf_counter()
     samples = SearchSamples.read("X", model, X)
     seconds = perf_counter() - start
@@ -141,8 +144,12 @@ def _training(model: Model, measured: Measured, choices: Choices) -> tuple[Any, 
         return measured.samples.take(measured.pair_rows).transformed, None
     given = SearchSamples.read("train", model, choices.train)
     rows = subset(np.arange(len(given.array)), choices.max_samples)
-    labels = None if choices.train_labels is None else rows_of(choices.train_labels, rows)
-    return given.take(rows).transformed, labels
+    if choices.train_labels is None:
+        return given.take(rows).transformed, None
+    learned = measured.code.proximity_ if measured.labels is None else measured.labels.proximity
+    # All labels are validated: a subset would have as many labels as samples even if the labels have another number.
+    labelled_rows(choices.train_labels, len(given.array), None, learned)
+    return given.take(rows).transformed, rows_of(choices.train_labels, rows)
 
 
 def _attempt(measured: Measured, name: str, step: Callable[[], T]) -> T | None:

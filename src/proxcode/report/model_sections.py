@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from proxcode.evaluation import Evaluation, SearchEvaluation
+from proxcode.evaluation.samples import code_of
 from proxcode.pipeline import CodePipeline, Model
 from proxcode.report.markup import details, facts, joined, shortened, table, tag
 from proxcode.report.measured import Measured
@@ -71,7 +72,7 @@ def _compared(pairs: Evaluation | None, search: SearchEvaluation | None) -> Any:
 
 def model_section(model: Model, command: str) -> Section:
     """Return the parameters of the model, its fingerprint, versions of libraries and the command of the report."""
-    code = model[-1] if isinstance(model, CodePipeline) else model
+    code = code_of(model)
     steps = (
         [(f"step {name}", shortened(step)) for name, step in model.steps[:-1]]
         if isinstance(model, CodePipeline)

@@ -6,16 +6,15 @@ import numpy as np
 
 from proxcode.evaluation import MODEL, Evaluation
 from proxcode.metrics import Counts, PrecisionRecall, area_under_curve, precision_recall
-from proxcode.report.charts import Frame, bars, chart, legend, line, linear, percent, rule_x, side_by_side
+from proxcode.report.charts import N_SERIES, Frame, bars, chart, legend, line, linear, percent, rule_x, side_by_side
 from proxcode.report.markup import Html, joined, number, short, table, tag
+from proxcode.report.measured import EQUAL
 from proxcode.report.page import Section, picture
 
 PAIRS = ("pairs", "Near and far pairs")
 CURVES = ("curves", "Precision and recall")
 # Recalls next to which the curves have markers.
 MARKED = (0.05, 0.25, 0.5, 0.75, 0.95)
-# A difference of area, or of F1, below which two results count as equal.
-EQUAL = 0.01
 HEADINGS = (
     "distance up to",
     "precision",
@@ -36,7 +35,7 @@ def pairs_section(evaluation: Evaluation, radius: int, note: str) -> Section:
     # Distances without any pair at the end would leave the right of the chart empty.
     last = min(n_bits, int(np.flatnonzero(near + far)[-1]) + 1)
     top = 1.12 * max(float(share.max()) for share in shares)
-    frame = Frame(linear(-0.5, last + 0.5, 6), percent(top))
+    frame = Frame(linear(-0.5, last + 0.5, 6, least_step=1), percent(top))
     marks = [
         bars(
             frame,
@@ -171,7 +170,7 @@ def _curves(title: str, curves: dict[str, PrecisionRecall]) -> Html:
             for at, t in enumerate(np.asarray(curve.threshold).tolist())
         ]
         marks.append(line(frame, recall, precision, series, tips))
-        keys.append((f"{name}: {area_under_curve(curve):.3f}", f"s{series}"))
+        keys.append((f"{name}: {area_under_curve(curve):.3f}", f"s{series % N_SERIES}"))
     alt = f"Precision-recall curves, PR areas: {', '.join(words for words, _ in keys)}."
     drawn = chart(frame, marks, "recall", "precision", alt)
     return tag("div", tag("h3", title), drawn, legend(keys), class_="plot")
@@ -190,7 +189,7 @@ def _curve_advice(evaluation: Evaluation) -> str:
     enough = min(bits for bits, area in own.items() if area >= own[longest] - EQUAL)
     words = f"More bits still help: {longest} bits are the best of these lengths, and more may be better yet."
     if len(own) == 1:
-        words = "The hash function of this model has no shorter codes to compare with."
+        words = "No shorter codes were measured to compare with."
     elif enough < longest:
         words = (
             f"{enough} bits do as well as {longest}, within {EQUAL}: encode(X, n_bits={enough}) gives smaller codes."

@@ -4,15 +4,14 @@ from collections.abc import Callable
 
 from proxcode.evaluation import MODEL, SearchEvaluation, SearchRow
 from proxcode.evaluation.search_result import FLOAT_COSINE, FLOAT_QUERIES
-from proxcode.report.charts import Frame, chart, doubling, legend, line, percent, rule_y
+from proxcode.report.charts import N_SERIES, Frame, chart, doubling, legend, line, percent, rule_y
 from proxcode.report.markup import joined, table, tag
+from proxcode.report.measured import EQUAL
 from proxcode.report.page import Section, picture
 
 SEARCH = ("search", "Quality against bytes")
 # k of the measure that is drawn, if it was measured.
 HEADLINE_K = 10
-# A difference of precision below which two results count as equal.
-EQUAL = 0.01
 
 
 def headline(evaluation: SearchEvaluation) -> tuple[str, Callable[[SearchRow], float]]:
@@ -34,7 +33,7 @@ def search_section(evaluation: SearchEvaluation, note: str) -> Section:
         marks.append(line(frame, [row.bytes for row in own], [value(row) for row in own], series, tips))
         if method == FLOAT_COSINE:
             marks.append(rule_y(frame, value(own[0]), "reference"))
-        keys.append((method, f"s{series}"))
+        keys.append((method, f"s{series % N_SERIES}"))
     best = {method: max(map(value, (r for r in evaluation.rows if r.method == method))) for method, _ in keys}
     alt = f"{name} against bytes per sample, at best: {', '.join(f'{m} {v:.3f}' for m, v in best.items())}."
     drawn = chart(frame, marks, "bytes per sample", name, alt)

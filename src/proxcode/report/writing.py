@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from proxcode.evaluation import MODEL, Evaluation, SearchEvaluation
+from proxcode.evaluation.methods import check_lengths, check_peers
 from proxcode.hamming import unpack
 from proxcode.pipeline import Model
 from proxcode.proximity import SameLabel
@@ -140,7 +141,7 @@ def write_report(
     [('proxcode', 8), ('proxcode', 16), ('LSH', 8), ('LSH', 16)]
     """
     shape = None if image_shape is None else parse_shape(image_shape)
-    choices = Choices(peers, lengths, train, train_labels, check_integer("max_samples", max_samples, 2))
+    names, max_samples = check_peers(peers, train_labels is not None), check_integer("max_samples", max_samples, 2)
     if projection is not None and not hasattr(projection, "fit_transform"):
         raise TypeError(f"projection={projection!r}: expected a transformer with fit_transform, such as umap.UMAP().")
     if proximity is not None:
@@ -148,10 +149,11 @@ def write_report(
     with atomic_write(path, overwrite=overwrite) as partial:
         measured = encode_samples(model, X, y, proximity)
         shown = _shown(measured, texts, shape)
+        choices = Choices(names, check_lengths(measured.code, lengths), train, train_labels, max_samples)
         measure(model, measured, choices, verbose)
         sections = _sections(model, measured, shown, projection, command or f"write_report({str(path)!r}, model, X, y)")
         heading = title or f"Report on {measured.code.n_bits_}-bit codes of {measured.n_samples:,} samples"
-        content = page(heading, sections, lead=_lead(measured, train is not None), tiles=_tiles(measured)).encode()
+        content = page(heading, sections, lead=_lead(measured, choices), tiles=_tiles(measured)).encode()
         partial.write_bytes(content)
     return Report(Path(path), len(content), measured.pairs, measured.search, measured.left_out)
 
@@ -221,7 +223,7 @@ def _map(measured: Measured, shown: Shown, projection: Any) -> Section:
     return map_section(places, bits, tips, labels, words, measured.n_samples)
 
 
-def _lead(measured: Measured, has_train: bool) -> Any:
+def _lead(measured: Measured, choices: Choices) -> Any:
     code, labels = measured.code, measured.labels
     near = code.proximity_.describe() if labels is None else labels.proximity.describe()
     sentences = [f"{measured.n_samples:,} samples were encoded. Near means: {near}."]
@@ -232,7 +234,12 @@ def _lead(measured: Measured, has_train: bool) -> Any:
             "These are the samples that the model was fitted to: new samples will do worse. Make a report of samples "
             "that it has not seen."
         )
-    if measured.pairs is not None and any(row.method != MODEL for row in measured.pairs.rows) and not has_train:
+    if (longest := choices.lengths[-1]) < code.n_bits_:
+        sentences.append(
+            f"Pairs, curves and searches are those of codes of at most {longest} bits; float queries and all other "
+            f"sections are those of all {code.n_bits_} bits."
+        )
+    if measured.pairs is not None and any(row.method != MODEL for row in measured.pairs.rows) and choices.train is None:
         sentences.append(
             "Other methods were fitted to the samples that are measured here, which favours them: pass the training "
             "samples (--train FILE)."
