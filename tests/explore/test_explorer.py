@@ -174,7 +174,7 @@ def test_what_does_not_fit_is_refused(explored):
         ({"vectors": X[:, :5]}, r"vectors has shape \(300, 5\): expected 64 numbers for each code"),
         ({"vectors": X[:, 0]}, r"vectors has shape \(300,\): expected 64 numbers for each code"),
         ({"labels": csr_matrix(np.eye(10)[y])}, r"labels has shape \(\): expected one label for each code"),
-        ({"image_shape": "8x8"}, "pass vectors"),
+        ({"image_shape": "8x8"}, "image_shape=8x8: pass the vectors that are images"),
         ({"vectors": X, "image_shape": "8x9"}, "image shape 8x9 has 72 numbers"),
         ({"ids": [1, 2]}, "2 entries for 300 codes"),
         ({"fingerprint": other.fingerprint()}, "codes of different models cannot be compared"),

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from helpers.explored import Client
+from helpers.html_pages import Page
 from proxcode.explore import CodeExplorer, ExploreServer
 from proxcode.explore.server import MAX_BODY
 
@@ -387,6 +388,21 @@ def test_the_report_is_that_of_the_vectors_and_is_measured_once(client, server):
     assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
     assert "<script>alert" not in answer.text
     assert client.send("GET", f"{client.path}report").text == answer.text
+
+
+def test_the_report_of_shorter_codes_is_that_of_their_length(explored):
+    explorer, X, y, _ = explored
+    short = CodeExplorer(explorer.model, explorer.model.encode(X, 9), n_bits=9, vectors=X, labels=y)
+    with ExploreServer(short) as server:
+        client = Client(server)
+        page = Page(client.send("GET", f"{client.path}report").text)
+    rows = page.tables["Measures of all pairs, by method and code length"][1:]
+    assert {row[1] for row in rows} == {"8", "9"}
+    assert "write_report('report.html', model, vectors, labels, lengths=[8, 9])" in page.words
+    assert f"Pairs up to the learned radius {short.radius} are called near" in page.words
+    assert "are those of codes of at most 9 bits; float queries and all other sections are those of all 20 bits" in (
+        page.words
+    )
 
 
 def test_without_vectors_there_is_no_report(explored):

@@ -106,7 +106,7 @@ class CodeExplorer:
         self.image_shape = None if image_shape is None else parse_shape(image_shape)
         if self.image_shape is not None:
             if self.vectors is None:
-                raise ValueError(f"image_shape={image_shape}: pass vectors, whose pictures are shown, too.")
+                raise ValueError(f"image_shape={image_shape}: pass the vectors that are images.")
             check_shape(self.image_shape, self.vectors.shape[1])
             self._black, self._white = pixel_range(self.vectors)
 

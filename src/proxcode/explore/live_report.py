@@ -24,11 +24,11 @@ class LiveReport:
     ----------
     explorer : CodeExplorer
         With vectors; its labels, items and image shape are used if it has them.
-    command : str
-        How to write such a report to a file, shown in it.
+    command : str, default=None
+        How to write such a report to a file, shown in it. None: a call of `write_report`.
     """
 
-    def __init__(self, explorer: CodeExplorer, command: str) -> None:
+    def __init__(self, explorer: CodeExplorer, command: str | None = None) -> None:
         self._explorer, self._command = explorer, command
         self._lock = Lock()
         self._page: Page | None = None
@@ -45,6 +45,8 @@ class LiveReport:
         if explorer.vectors is None:
             raise ValueError("a report needs vectors: pass them to the explorer.")
         rows = subset(np.arange(len(explorer.codes)), MAX_SAMPLES)
+        lengths = self._lengths()
+        options = "" if lengths is None else f", lengths={lengths}"
         texts = None if explorer.items is None else [cells[0] for cells in explorer.items.at(rows)]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "report.html")
@@ -55,6 +57,14 @@ class LiveReport:
                 None if explorer.labels is None else explorer.labels[rows],
                 texts=texts,
                 image_shape=explorer.image_shape,
-                command=self._command,
+                lengths=lengths,
+                command=self._command or f"write_report('report.html', model, vectors, labels{options})",
             )
             return served(path.read_text(encoding="utf-8"))
+
+    def _lengths(self) -> list[int] | None:
+        """Return code lengths up to that of the stored codes; None where it is that of the model."""
+        n_bits = self._explorer.n_bits
+        if n_bits == self._explorer.model.n_bits_:
+            return None
+        return [*(2**k for k in range(3, 10) if 2**k < n_bits), n_bits]

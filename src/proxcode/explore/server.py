@@ -104,7 +104,7 @@ class ExploreServer(ThreadingHTTPServer):
             raise ValueError(f"port={port}: {error.strerror}; choose another port, or 0 for any free one.") from error
         self.token = secrets.token_urlsafe(TOKEN_BYTES)
         try:
-            self.routes = _routes(explorer, command or "write_report('report.html', model, vectors, labels)")
+            self.routes = _routes(explorer, command)
         except BaseException:
             self.server_close()
             raise
@@ -153,7 +153,7 @@ class ExploreServer(ThreadingHTTPServer):
         self.stop()
 
 
-def _routes(explorer: CodeExplorer, command: str) -> dict[str, Route]:
+def _routes(explorer: CodeExplorer, command: str | None) -> dict[str, Route]:
     """Return the known names; all that a first search needs is then ready."""
     explorer.warm_up()
     page = render_page(explorer)
