@@ -1,4 +1,4 @@
-"""Models that live: a fitted model learns from further samples, and tells when they differ from those of its fit."""
+"""Updates and drift of fitted models: learning from further samples, and how these differ from those of the fit."""
 
 from __future__ import annotations
 
