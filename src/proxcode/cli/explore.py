@@ -87,6 +87,7 @@ def explore(
 
     from proxcode.explore import CodeExplorer, ExploreServer
     from proxcode.explore.items import Items
+    from proxcode.explore.live_report import lengths_up_to
     from proxcode.pipeline import load
 
     explorer = CodeExplorer(
@@ -100,7 +101,9 @@ def explore(
         vectors=opened,
         image_shape=image_shape,
     )
+    lengths = lengths_up_to(n_bits, header.n_bits_)
     of_report = {"labels": labels, "image-shape": image_shape, "key": key, "columns": columns}
+    of_report["lengths"] = None if lengths is None else ",".join(map(str, lengths))
     _serve(ExploreServer(explorer, port, command=_report_command(model, vectors, of_report)))
 
 

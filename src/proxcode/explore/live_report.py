@@ -45,7 +45,7 @@ class LiveReport:
         if explorer.vectors is None:
             raise ValueError("a report needs vectors: pass them to the explorer.")
         rows = subset(np.arange(len(explorer.codes)), MAX_SAMPLES)
-        lengths = self._lengths()
+        lengths = lengths_up_to(explorer.n_bits, explorer.model.n_bits_)
         options = "" if lengths is None else f", lengths={lengths}"
         texts = None if explorer.items is None else [cells[0] for cells in explorer.items.at(rows)]
         with tempfile.TemporaryDirectory() as folder:
@@ -62,9 +62,13 @@ class LiveReport:
             )
             return served(path.read_text(encoding="utf-8"))
 
-    def _lengths(self) -> list[int] | None:
-        """Return code lengths up to that of the stored codes; None where it is that of the model."""
-        n_bits = self._explorer.n_bits
-        if n_bits == self._explorer.model.n_bits_:
-            return None
-        return [*(2**k for k in range(3, 10) if 2**k < n_bits), n_bits]
+
+def lengths_up_to(n_bits: int, n_model_bits: int) -> list[int] | None:
+    """Return code lengths up to that of the stored codes; None where it is that of the model.
+
+    Examples
+    --------
+    >>> lengths_up_to(20, 64)
+    [8, 16, 20]
+    """
+    return None if n_bits == n_model_bits else [*(2**k for k in range(3, 10) if 2**k < n_bits), n_bits]
