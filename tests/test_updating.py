@@ -187,9 +187,9 @@ def test_the_time_of_an_update_does_not_grow_with_the_copies_of_a_sample(rng):
     X, y = np.vstack([np.zeros((n, 8)), rng.normal(size=(n, 8))]), rng.integers(0, 3, 2 * n)
     memory = fit((X, y), LinearHash(updatable=True), n_bits=2).hash_function_.memory_
     digests, own = np.unique(memory.digests), memory.digest_classes
-    start = time.process_time()
+    start = time.thread_time()
     is_known, is_changed = memory.compared(np.append(digests, -1), np.full(len(digests) + 1, 1))
-    assert time.process_time() - start < 0.1
+    assert time.thread_time() - start < 0.3
     np.testing.assert_array_equal(is_known, np.arange(len(digests) + 1) < len(digests))
     had_the_class = np.isin(digests, memory.digests[own == 1])
     np.testing.assert_array_equal(is_changed, np.append(~had_the_class, False))

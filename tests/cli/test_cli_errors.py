@@ -97,7 +97,10 @@ CASES = [
     ("fit sub -o new.proxcode", "sub has no file of vectors"),
     ("fit gone*.npy -o new.proxcode", "gone*.npy has no file of vectors: expected files with one of the suffixes"),
     ("fit X.npy --samples 5 --pairs torn.csv -o new.proxcode", "--pairs names rows of all VECTORS"),
-    ("fit X.npy --scheduler tcp://1.2.3.4:5 -o new.proxcode", "engine 'local' has none; choose 'dask'"),
+    (
+        "fit X.npy --scheduler tcp://1.2.3.4:5 -o new.proxcode",
+        "engine 'local' takes no address, but 'tcp://1.2.3.4:5' is given",
+    ),
     ("fit X.npy --engine ray -o new.proxcode", "engine 'ray' needs ray: pip install 'proxcode[ray]'"),
     ("fit image.gif -o new.proxcode", "image.gif has the unknown suffix '.gif': expected one of .npy"),
     ("fit empty.csv -o new.proxcode", "empty.csv is empty: write it again"),

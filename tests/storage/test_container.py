@@ -1,10 +1,12 @@
 """The container of model files: other bytes and other contents are refused, and writes are atomic."""
 
 import errno
+import gc
 import itertools
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 from types import SimpleNamespace
@@ -236,18 +238,22 @@ def test_mapped_arrays_may_be_written_to_and_the_file_is_not(larger_than_memory,
     assert path.read_bytes() == before
 
 
-def n_descriptors():
-    return len(list(Path("/dev/fd").iterdir()))
+def n_descriptors(path):
+    """Return how many descriptors of this process are open on a file."""
+    file, n_open = path.stat(), 0
+    for descriptor in Path("/dev/fd").iterdir():
+        with suppress(OSError):
+            n_open += os.path.samestat(os.fstat(int(descriptor.name)), file)
+    return n_open
 
 
 def test_a_mapped_file_holds_one_descriptor(path):
     pytest.importorskip("resource")
     write_file(path, "test", {}, {str(k): np.arange(k + 1) for k in range(6)})
-    n_open = n_descriptors()
     _, tensors = read_file(path, "test", mapped=True)
-    assert n_descriptors() == n_open + 1
+    assert n_descriptors(path) == 1
     del tensors
-    assert n_descriptors() == n_open
+    assert n_descriptors(path) == 0
 
 
 @pytest.mark.parametrize("n_left", [0, 1])
@@ -255,6 +261,9 @@ def test_too_many_open_files_are_told_with_the_remedy(n_left, path):
     resource = pytest.importorskip("resource")
     write_file(path, "test", {}, {"a": np.arange(3)})
     read_file(path, "test")
+    # Objects that are collected later must not close files of other tests.
+    gc.collect()
+    gc.disable()
     lowest_free = os.dup(0)
     os.close(lowest_free)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -264,3 +273,4 @@ def test_too_many_open_files_are_told_with_the_remedy(n_left, path):
             read_file(path, "test", mapped=True)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        gc.enable()

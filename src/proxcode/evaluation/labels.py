@@ -74,7 +74,7 @@ def read_search_labels(
 
 
 def labelled_rows(labels: Any, n_samples: int, given: SameLabel | None, learned: Proximity) -> Rows:
-    """Return the training samples with a label, all for an indicator matrix; ValueError unless there is one each."""
+    """Return the labelled training samples, all of an indicator matrix; raise ValueError for another number."""
     proximity = label_proximity(labels, given, learned)
     if not isinstance(proximity, SameLabel):
         _check_count("train_labels", np.shape(labels)[0], n_samples)

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation.distances import own_rows
-from proxcode.pipeline import CodePipeline, Model
+from proxcode.pipeline import CodePipeline, Model, code_of
 from proxcode.utils.validation import check_samples
 
 
@@ -56,12 +55,6 @@ class SearchSamples:
         if given[0] is None or given[1] is None:
             return own_rows(self.array, queries.array)
         return own_rows(given[0], given[1])
-
-
-def code_of(model: Model) -> ProximityPreservingCode:
-    """Return the code of a model: of a pipeline its last step."""
-    code: ProximityPreservingCode = model[-1] if isinstance(model, CodePipeline) else model
-    return code
 
 
 def _as_numbers(X: Any) -> NDArray[Any] | None:

@@ -33,10 +33,10 @@ from proxcode.evaluation.methods import (
 )
 from proxcode.evaluation.rankings import CosineRanking, FloatQueryRanking, HammingRanking, Ranking
 from proxcode.evaluation.relevance import NearestRelevance, find_relevance
-from proxcode.evaluation.samples import SearchSamples, code_of
+from proxcode.evaluation.samples import SearchSamples
 from proxcode.evaluation.search_result import FLOAT_COSINE, FLOAT_QUERIES, SearchEvaluation, SearchRow
 from proxcode.hamming import Codes, pack, unpack
-from proxcode.pipeline import Model
+from proxcode.pipeline import Model, code_of
 from proxcode.proximity import SameLabel
 from proxcode.search.index import MAX_THREADS
 from proxcode.utils.rows import evenly_spaced

@@ -5,8 +5,8 @@ scene15, which contains some images of LabelMe, with 4,000 training samples of a
 average; and CIFAR-10 with the numbers of LabelMe (20,019 training samples, PCA to 40 dimensions, in which the radius is
 taken, 100 neighbours on average). Training samples are the base and test samples the queries. Only PPC and PPC-paper
 are given the radius; MLH uses its own. MNIST and CIFAR-10 are evaluated with near by class, among the test samples.
-Methods marked + are the peers of Table 1 with what PPC has. The figure shows the mean precision of three splits at each
-recall; the CSV file holds the curve of each split.
+Methods marked + are those of Table 1 but SDH+, which has no 50 bits. The figure shows the mean precision of three
+splits at each recall; the CSV file holds the curve of each split.
 """
 
 from collections.abc import Sequence

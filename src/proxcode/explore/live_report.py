@@ -10,6 +10,7 @@ import numpy as np
 
 from proxcode.explore.explorer import CodeExplorer
 from proxcode.explore.page import Page, served
+from proxcode.pipeline import Model, code_of
 from proxcode.report.subsets import subset
 from proxcode.report.writing import write_report
 
@@ -45,7 +46,7 @@ class LiveReport:
         if explorer.vectors is None:
             raise ValueError("a report needs vectors: pass them to the explorer.")
         rows = subset(np.arange(len(explorer.codes)), MAX_SAMPLES)
-        lengths = lengths_up_to(explorer.n_bits, explorer.model.n_bits_)
+        lengths = lengths_up_to(explorer.n_bits, explorer.model)
         options = "" if lengths is None else f", lengths={lengths}"
         texts = None if explorer.items is None else [cells[0] for cells in explorer.items.at(rows)]
         with tempfile.TemporaryDirectory() as folder:
@@ -63,12 +64,19 @@ class LiveReport:
             return served(path.read_text(encoding="utf-8"))
 
 
-def lengths_up_to(n_bits: int, n_model_bits: int) -> list[int] | None:
+def lengths_up_to(n_bits: int, model: Model) -> list[int] | None:
     """Return code lengths up to that of the stored codes; None where it is that of the model.
 
     Examples
     --------
-    >>> lengths_up_to(20, 64)
+    >>> from sklearn.datasets import load_digits
+    >>> from proxcode import ProximityPreservingCode
+    >>> X, y = load_digits(return_X_y=True)
+    >>> lengths_up_to(20, ProximityPreservingCode(n_bits=24, random_state=0).fit(X[:200], y[:200]))
     [8, 16, 20]
     """
-    return None if n_bits == n_model_bits else [*(2**k for k in range(3, 10) if 2**k < n_bits), n_bits]
+    code = code_of(model)
+    if n_bits == code.n_bits_:
+        return None
+    shorter = [2**k for k in range(3, 10) if 2**k < n_bits]
+    return [*(shorter if code.hash_function_.has_prefixes else []), n_bits]

@@ -97,8 +97,8 @@ class RidgeUpdate:
     margins : ndarray of shape (n_known, n_bits)
         Margins that the exemplars shall have: those from before the update, or those of the code of their class.
     n_added, n_relabelled, n_repeated : int
-        Numbers of samples that are new, that have another label than before, and of others: known samples with the
-        same label, and repeated rows.
+        Numbers of samples that are new, that have another label than before, and that change nothing: known samples
+        with the same label, and repeated rows.
     """
 
     new_classes: Index

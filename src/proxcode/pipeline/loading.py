@@ -16,6 +16,12 @@ from proxcode.storage.model_file import PIPELINE
 Model = ProximityPreservingCode | CodePipeline
 
 
+def code_of(model: Model) -> ProximityPreservingCode:
+    """Return the code of a model: of a pipeline its last step."""
+    code: ProximityPreservingCode = model[-1] if isinstance(model, CodePipeline) else model
+    return code
+
+
 def check_fitted_model(model: Any) -> None:
     """Raise TypeError unless this is a code or a pipeline of one, and NotFittedError unless it is fitted."""
     if not isinstance(model, Model):

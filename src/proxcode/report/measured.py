@@ -20,9 +20,9 @@ import numpy as np
 from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation import Evaluation, NoPairsError, SearchEvaluation, evaluate, evaluate_search
 from proxcode.evaluation.labels import labelled_rows
-from proxcode.evaluation.samples import SearchSamples, code_of, rows_of
+from proxcode.evaluation.samples import SearchSamples, rows_of
 from proxcode.hamming import Codes
-from proxcode.pipeline import CodePipeline, Model, check_fitted_model
+from proxcode.pipeline import CodePipeline, Model, check_fitted_model, code_of
 from proxcode.proximity import Nearest, SameLabel, WithinRadius
 from proxcode.report.labels import Labels
 from proxcode.report.neighbors import Neighborhoods, find_neighborhoods, search_ms

@@ -7,8 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from proxcode.evaluation import Evaluation, SearchEvaluation
-from proxcode.evaluation.samples import code_of
-from proxcode.pipeline import CodePipeline, Model
+from proxcode.pipeline import CodePipeline, Model, code_of
 from proxcode.report.markup import details, facts, joined, shortened, table, tag
 from proxcode.report.measured import Measured
 from proxcode.report.page import Section, paragraphs, see_and_do

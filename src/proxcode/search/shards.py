@@ -99,7 +99,7 @@ def merged(parts: Sequence[ShardNeighbors], k: int) -> ShardNeighbors:
     """Return the k nearest codes of each query; ties are in the order of the parts, then in the order within a part."""
     query = np.concatenate([np.repeat(np.arange(len(part.n_found)), part.n_found) for part in parts])
     n_found = np.sum([part.n_found for part in parts], axis=0)
-    # A shard without codes has ids of no kind.
+    # A shard without codes has ids of the default type, which must not decide that of the result.
     _, distance, neighbor, codes = (
         np.concatenate([array for array in arrays if len(array)] or arrays) for arrays in zip(*parts, strict=True)
     )

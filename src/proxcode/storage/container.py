@@ -216,7 +216,7 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 def _map(file: BinaryIO, offsets: Offsets) -> Tensors:
     """Map all arrays at once: each map holds a file descriptor.
 
-    Copy on write: arrays that may be written to, as the kernels were compiled for, and a file that never is.
+    The maps are copied on write: arrays are writable, as the kernels were compiled for, and the file never changes.
     """
     try:
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
