@@ -42,6 +42,12 @@ def test_numbers_are_those_of_the_result_files(figures):
     assert figures.differences(ROOT) == []
 
 
+def test_numbers_of_readme_but_those_of_the_cut_have_result_files(figures):
+    entries = [entry for entry in figures.read_list(ROOT)["entry"] if entry["file"] == "README.md"]
+    missing = [e["command"] for e in entries if figures.numbers(e, ROOT / "docs" / "results") is None]
+    assert [command.split()[1] for command in missing] == ["benchmarks/cut.py"]
+
+
 def test_every_number_measured_in_readme_is_listed(figures):
     assert figures.uncovered(ROOT) == []
 
