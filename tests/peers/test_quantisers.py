@@ -213,7 +213,8 @@ def test_quantisers_run_as_cells_and_their_records_stay_json(tmp_path):
 def test_curves_are_drawn_from_levels(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     few = {name: methods.METHODS[name] for name in ("LSH", "FAISS-PQ")}
-    monkeypatch.setattr("proxcode.experiments.curves.METHODS", few)
+    monkeypatch.setattr("proxcode.experiments.table.METHODS", few)
+    monkeypatch.setattr("proxcode.experiments.table.FAIR", {})
     written = EXPERIMENTS["precision-recall"].run(tmp_path, True, False)
     table, text, picture = (tmp_path / f"precision_recall.{ending}" for ending in ("csv", "md", "png"))
     assert {table, text, picture} < set(written)
