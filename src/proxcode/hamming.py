@@ -202,3 +202,16 @@ def asymmetric_distances(scores: ArrayLike, codes: ArrayLike) -> NDArray[np.floa
     signs = pack(margins >= 0)
     in_threads(lambda query: add_weighted_distances(signs, weights, codes, query, out), range(len(out)))
     return out
+
+
+def lengths_to_compare(longest: int, has_prefixes: bool) -> list[int]:
+    """Return the lengths at which codes are compared by default: 8, 16, 32, ... and the longest.
+
+    Where a shorter code is no prefix of a longer one, only the longest.
+
+    Examples
+    --------
+    >>> lengths_to_compare(20, has_prefixes=True)
+    [8, 16, 20]
+    """
+    return [*(2**k for k in range(3, 11) if 2**k < longest), longest] if has_prefixes else [longest]

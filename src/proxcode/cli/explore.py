@@ -102,8 +102,8 @@ def explore(
         image_shape=image_shape,
     )
     lengths = lengths_up_to(n_bits, explorer.model)
-    of_report = {"labels": labels, "image-shape": image_shape, "key": key, "columns": columns}
-    of_report["lengths"] = None if lengths is None else ",".join(map(str, lengths))
+    listed = None if lengths is None else ",".join(map(str, lengths))
+    of_report = {"labels": labels, "image-shape": image_shape, "key": key, "columns": columns, "lengths": listed}
     _serve(ExploreServer(explorer, port, command=_report_command(model, vectors, of_report)))
 
 

@@ -74,7 +74,10 @@ def read_search_labels(
 
 
 def labelled_rows(labels: Any, n_samples: int, given: SameLabel | None, learned: Proximity) -> Rows:
-    """Return the labelled training samples, all of an indicator matrix; raise ValueError for another number."""
+    """Return the training samples that have a label: all of them for an indicator matrix.
+
+    Raises ValueError unless there is one label, or one row of the matrix, for each of `n_samples` samples.
+    """
     proximity = label_proximity(labels, given, learned)
     if not isinstance(proximity, SameLabel):
         _check_count("train_labels", np.shape(labels)[0], n_samples)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from proxcode.code import ProximityPreservingCode
 from proxcode.evaluation.labels import labelled_rows
+from proxcode.hamming import lengths_to_compare
 from proxcode.peers import PEERS, OptionallySupervisedPeer, Peer
 from proxcode.proximity import Proximity, SameLabel
 from proxcode.utils.progress import track
@@ -82,8 +83,7 @@ def check_lengths(model: ProximityPreservingCode, lengths: Iterable[int] | None)
     """Validate code lengths. None: 8, 16, 32, ... and the model's own; only its own if its code has no prefixes."""
     longest = model.n_bits_
     if lengths is None:
-        shorter = [2**k for k in range(3, 11) if 2**k < longest]
-        lengths = [*shorter, longest] if model.hash_function_.has_prefixes else [longest]
+        lengths = lengths_to_compare(longest, model.hash_function_.has_prefixes)
     code_lengths = sorted({check_integer("lengths", bits, 1, longest) for bits in lengths})
     if not code_lengths:
         raise ValueError(f"lengths is empty: pass integers from 1 to {longest}, or None.")

@@ -10,6 +10,7 @@ import numpy as np
 
 from proxcode.explore.explorer import CodeExplorer
 from proxcode.explore.page import Page, served
+from proxcode.hamming import lengths_to_compare
 from proxcode.pipeline import Model, code_of
 from proxcode.report.subsets import subset
 from proxcode.report.writing import write_report
@@ -78,5 +79,4 @@ def lengths_up_to(n_bits: int, model: Model) -> list[int] | None:
     code = code_of(model)
     if n_bits == code.n_bits_:
         return None
-    shorter = [2**k for k in range(3, 10) if 2**k < n_bits]
-    return [*(shorter if code.hash_function_.has_prefixes else []), n_bits]
+    return lengths_to_compare(n_bits, code.hash_function_.has_prefixes)
